@@ -1,0 +1,27 @@
+import createClient from "openapi-fetch";
+import type { paths } from "./paths";
+import { problemOf, RequestError, UNREACHABLE } from "./problem";
+
+/** The same origin always: a page that someone serves elsewhere must not be able to name another server. */
+// The fetch of the moment and not the one of load time, so that a test can stand in for the network.
+export const client = createClient<paths>({ baseUrl: window.location.origin, fetch: (request) => window.fetch(request) });
+
+interface Answer {
+  data?: unknown;
+  error?: unknown;
+  response: Response;
+}
+
+/** The body of an answer as types.ts names it, or a RequestError. */
+export async function unwrap<Body>(call: Promise<Answer>): Promise<Body> {
+  let answer: Answer;
+  try {
+    answer = await call;
+  } catch (error) {
+    // Given up by the caller, which knows; everything else means that no answer came.
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new RequestError(0, UNREACHABLE);
+  }
+  if (!answer.response.ok) throw new RequestError(answer.response.status, problemOf(answer.response.status, answer.error));
+  return answer.data as Body;
+}

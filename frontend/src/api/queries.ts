@@ -1,0 +1,105 @@
+import { keepPreviousData, type QueryClient, queryOptions, useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { client, unwrap } from "./client";
+import { asRequestError } from "./problem";
+import type { About, Comparison, ComparisonRow, Page, Params, Role, Run } from "./types";
+
+/** Questions that a page asks again and again, and how often. One place, so that no two views poll the same thing at two rates. */
+
+const FIRST_POLL_MS = 1000;
+const LAST_POLL_MS = 3000;
+
+/** 1 s at first, 3 s in the end: a short comparison is seen at once, a long one does not keep the server busy. */
+export function pollDelay(answers: number): number {
+  return Math.min(LAST_POLL_MS, FIRST_POLL_MS * 1.25 ** Math.max(0, answers - 3));
+}
+
+/** A refusal stands; a lost connection or a restarting server is asked again for as long as the page is open. */
+export function retry(failures: number, error: unknown): boolean {
+  const { passing, status } = asRequestError(error);
+  return passing || (status >= 500 && failures < 2);
+}
+
+export const aboutQuery = queryOptions({
+  queryKey: ["about"],
+  queryFn: ({ signal }) => unwrap<About>(client.GET("/api/v1/about/", { signal })),
+  staleTime: Number.POSITIVE_INFINITY,
+});
+
+export function useAbout() {
+  return useQuery(aboutQuery);
+}
+
+export function comparisonQuery(slug: string) {
+  return queryOptions({
+    queryKey: ["comparison", slug],
+    queryFn: ({ signal }): Promise<Comparison> =>
+      unwrap(client.GET("/api/v1/comparisons/{id}/", { params: { path: { id: slug } }, signal })),
+    refetchInterval: ({ state }) => (state.data !== undefined && !isOver(state.data) ? pollDelay(state.dataUpdateCount) : false),
+  });
+}
+
+export function isOver(comparison: Pick<Comparison, "state">): boolean {
+  return comparison.state !== "queued" && comparison.state !== "running";
+}
+
+export function useComparison(slug: string) {
+  return useQuery(comparisonQuery(slug));
+}
+
+export function useRun(id: string | null) {
+  return useQuery({
+    queryKey: ["run", id],
+    queryFn: ({ signal }): Promise<Run> => unwrap(client.GET("/api/v1/runs/{id}/", { params: { path: { id: id ?? "" } }, signal })),
+    enabled: id !== null,
+    refetchInterval: ({ state }) => {
+      const going = state.data !== undefined && state.data.state !== "ready" && state.data.state !== "failed";
+      return going ? pollDelay(state.dataUpdateCount) : false;
+    },
+  });
+}
+
+/** The list follows while something in it runs, and looks again every half minute otherwise: teammates add to it. */
+export function useComparisons(search: string) {
+  return useInfiniteQuery({
+    queryKey: ["comparisons", search],
+    queryFn: ({ pageParam, signal }): Promise<Page<ComparisonRow>> => {
+      const query = { ...(search === "" ? {} : { search }), ...(pageParam === null ? {} : { cursor: pageParam }) };
+      return unwrap(client.GET("/api/v1/comparisons/", { params: { query }, signal }));
+    },
+    initialPageParam: null as string | null,
+    getNextPageParam: (page) => page.next,
+    placeholderData: keepPreviousData,
+    refetchInterval: ({ state }) => {
+      if (state.error !== null) return false;
+      const running = state.data?.pages.some((page) => page.results.some((row) => !isOver(row))) ?? false;
+      return running ? pollDelay(state.dataUpdateCount) : 30_000;
+    },
+  });
+}
+
+export function createRun(uploads: readonly string[], name: string, role: Role): Promise<Run> {
+  return unwrap(client.POST("/api/v1/runs/", { body: { uploads, name, role } }));
+}
+
+export function changeRole(id: string, role: Role): Promise<Run> {
+  return unwrap(client.PATCH("/api/v1/runs/{id}/", { params: { path: { id } }, body: { role } }));
+}
+
+export function createComparison(left: string, right: string, options: Params = {}): Promise<Comparison> {
+  return unwrap(client.POST("/api/v1/comparisons/", { body: { left, right, options } }));
+}
+
+async function act(queries: QueryClient, slug: string, call: Promise<Comparison>): Promise<void> {
+  await call;
+  // Asked again and not taken from the answer: the list and the page then say the same.
+  await queries.invalidateQueries({ queryKey: ["comparison", slug] });
+  await queries.invalidateQueries({ queryKey: ["comparisons"] });
+}
+
+export function cancelComparison(queries: QueryClient, slug: string): Promise<void> {
+  return act(queries, slug, unwrap(client.POST("/api/v1/comparisons/{id}/cancel/", { params: { path: { id: slug } } })));
+}
+
+export function retryComparison(queries: QueryClient, slug: string): Promise<void> {
+  return act(queries, slug, unwrap(client.POST("/api/v1/comparisons/{id}/retry/", { params: { path: { id: slug } } })));
+}

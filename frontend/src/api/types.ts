@@ -1,0 +1,328 @@
+/** The documents of `/api/v1/`: what the server promises, named as the server names it. Numbers that JSON cannot hold are words. */
+
+export type Num = number | "NaN" | "Infinity" | "-Infinity";
+export type Role = "train" | "infer";
+export interface Bilingual {
+  readonly en: string;
+  readonly zh: string;
+}
+export type Params = Readonly<Record<string, unknown>>;
+
+/** Every refusal: `code` is translated here, `message` is the server's English sentence. */
+export interface ApiProblem {
+  readonly code: string;
+  readonly params: Params;
+  readonly message: string;
+  /** File (with member, record or offset) that a failed job stumbled over; "" or absent where none is to blame. */
+  readonly where?: string;
+}
+
+export interface About {
+  readonly version: string;
+  /** The address that teammates can open, without a path; null where the server does not know one. */
+  readonly public_url: string | null;
+  readonly loopback_only: boolean;
+  /** Slug of the example comparison, null where none was loaded. */
+  readonly example: string | null;
+  /** Whether tensor files are of use to this server. */
+  readonly tensors?: boolean;
+}
+
+/** What a worker last said: empty before it said anything. */
+export interface Progress {
+  readonly stage?: string;
+  /** 0…1 within the stage. */
+  readonly fraction?: number;
+  /** Numbers to show, such as `bytes` and `of`, or `records`. */
+  readonly [figure: string]: number | string | undefined;
+}
+
+export interface InventoryDump {
+  readonly folder: string;
+  readonly place: string;
+  readonly stage: string | null;
+  readonly step: number | null;
+  readonly rank: number | null;
+  readonly records: number;
+  readonly slots: number;
+  readonly construct: boolean;
+  readonly stack: boolean;
+}
+
+export interface LeftAside {
+  readonly path: string;
+  readonly reason: string;
+}
+
+export interface Inventory {
+  readonly format: number;
+  readonly name: string;
+  readonly role: Role;
+  readonly role_evidence: string;
+  readonly framework: string;
+  readonly wrapping: string | null;
+  readonly task: string;
+  readonly level: string;
+  readonly dtype: string | null;
+  readonly stages: readonly string[];
+  readonly steps: readonly number[];
+  readonly ranks: readonly number[];
+  readonly counts: { readonly dumps: number; readonly records: number; readonly slots: number; readonly bytes: number };
+  readonly dumps: readonly InventoryDump[];
+  readonly missing: readonly string[];
+  readonly left_aside: readonly LeftAside[];
+  readonly digest: string;
+}
+
+export type RunState = "queued" | "parsing" | "ready" | "failed";
+
+export interface Run {
+  readonly id: string;
+  readonly url: string;
+  readonly name: string;
+  readonly role: Role | "auto";
+  readonly state: RunState;
+  readonly progress: Progress | null;
+  readonly error: ApiProblem | null;
+  readonly inventory: Inventory | null;
+}
+
+export type ComparisonState = "queued" | "running" | "done" | "failed" | "cancelled" | "interrupted";
+export type VerdictWord = "identical" | "consistent" | "diverged" | "not_comparable";
+
+export interface SideSummary {
+  readonly name: string;
+  readonly role: Role;
+  readonly framework: string;
+  readonly task: string;
+  readonly level: string;
+  readonly step: number | null;
+  readonly ranks: readonly number[];
+  readonly records: number;
+  readonly dtype?: string | null;
+  readonly wrapping?: string | null;
+}
+
+export type PremiseCode = "tokens" | "length" | "positions" | "weights" | "overlap";
+export interface Premise {
+  readonly code: PremiseCode;
+  readonly state: "ok" | "failed" | "unknown";
+  readonly detail: Params;
+}
+
+export type GradeWord = "equal" | "rounding" | "noise" | "diverged" | "incomparable";
+export type DirectionWord = "forward" | "backward";
+
+export interface FirstDifference {
+  readonly module: string;
+  readonly left: readonly string[];
+  readonly right: readonly string[];
+  readonly slot: string;
+  readonly direction: DirectionWord;
+  readonly order: number;
+  readonly grade: GradeWord;
+}
+
+export interface Cause {
+  readonly code: string;
+  readonly score: number;
+  readonly text: Bilingual;
+}
+
+export interface Origin {
+  readonly module: string;
+  readonly left: readonly string[];
+  readonly right: readonly string[];
+  readonly slot: string;
+  readonly direction: DirectionWord;
+  readonly order: number;
+  readonly of: number;
+  readonly stage: string | null;
+  readonly step: number | null;
+  readonly rank: number | null;
+  readonly kind: "origin" | "nonfinite" | "between" | "weights";
+  readonly after: string | null;
+  readonly before: string | null;
+  readonly evidence: Readonly<Record<string, Num | null>>;
+  readonly confidence: "high" | "medium" | "low";
+  readonly causes: readonly Cause[];
+}
+
+export interface LayerRow {
+  readonly index: number;
+  readonly left: string;
+  readonly right: string;
+  readonly left_norm: Num | null;
+  readonly right_norm: Num | null;
+  readonly norm_rel: Num | null;
+  readonly ulps: Num | null;
+  readonly grade: GradeWord;
+  readonly compared: string;
+}
+
+export interface Finding {
+  readonly code: string;
+  readonly severity: "info" | "warning" | "error";
+  readonly modules: readonly string[];
+  readonly text: Bilingual;
+  readonly evidence: Params;
+}
+
+export interface SideCoverage {
+  readonly records: number;
+  readonly matched: number;
+  readonly explained: number;
+}
+
+/** `probe-web/verdict/1`: one part against one part. */
+export interface PartVerdict {
+  readonly schema: "probe-web/verdict/1";
+  readonly left: SideSummary;
+  readonly right: SideSummary;
+  readonly verdict: VerdictWord;
+  readonly headline: Bilingual;
+  readonly premises: readonly Premise[];
+  readonly first_difference: FirstDifference | null;
+  readonly first_divergence: Origin | null;
+  readonly origins: readonly Origin[];
+  readonly coverage: { readonly left: SideCoverage; readonly right: SideCoverage };
+  readonly layers: readonly LayerRow[];
+  readonly findings: readonly Finding[];
+  readonly counts: Readonly<
+    Record<"pairs" | "equal" | "rounding" | "noise" | "diverged" | "incomparable" | "unmatched_left" | "unmatched_right", number>
+  >;
+  readonly timing: Readonly<Record<string, number>>;
+}
+
+export interface RunPart {
+  readonly n: number;
+  readonly left: { readonly stage: string | null; readonly step: number | null } | null;
+  readonly right: { readonly stage: string | null; readonly step: number | null } | null;
+  readonly stage: string | null;
+  readonly step: number | null;
+  readonly ranks: readonly number[];
+  readonly verdict: VerdictWord | "left_only" | "right_only";
+  readonly first_difference: FirstDifference | null;
+  readonly first_divergence: Origin | null;
+}
+
+/** `probe-web/run-verdict/1`: a side holds several stages or steps. */
+export interface RunVerdict {
+  readonly schema: "probe-web/run-verdict/1";
+  readonly left: Partial<SideSummary>;
+  readonly right: Partial<SideSummary>;
+  readonly verdict: VerdictWord;
+  readonly headline: Bilingual;
+  readonly configurations: readonly { readonly path: string; readonly left: unknown; readonly right: unknown; readonly matters: boolean }[];
+  readonly key_data: readonly Params[];
+  readonly parts: readonly RunPart[];
+  readonly first: Params | null;
+  readonly timing: Readonly<Record<string, number>>;
+}
+
+export type Verdict = PartVerdict | RunVerdict;
+
+export interface ComparisonSide {
+  readonly id: string;
+  readonly name: string;
+  readonly role: Role | "auto";
+  readonly state: RunState;
+  readonly progress: Progress | null;
+  readonly error: ApiProblem | null;
+  readonly inventory: Inventory | null;
+}
+
+export interface Comparison {
+  readonly id: string;
+  readonly url: string;
+  readonly name: string;
+  readonly state: ComparisonState;
+  readonly progress: Progress | null;
+  readonly error: ApiProblem | null;
+  readonly verdict: Verdict | null;
+  readonly left: ComparisonSide;
+  readonly right: ComparisonSide;
+  readonly options: Params;
+  readonly tags: readonly string[];
+  readonly created_at: string;
+}
+
+/** A row of the list: the verdict's word and sentence without the rest of it. */
+export interface ComparisonRow {
+  readonly id: string;
+  readonly url: string;
+  readonly name: string;
+  readonly state: ComparisonState;
+  readonly progress: Progress | null;
+  readonly error: ApiProblem | null;
+  readonly verdict: VerdictWord | null;
+  readonly headline: Bilingual | null;
+  readonly left: { readonly name: string; readonly role: Role | "auto" };
+  readonly right: { readonly name: string; readonly role: Role | "auto" };
+  readonly created_at: string;
+}
+
+export interface Page<Row> {
+  readonly results: readonly Row[];
+  /** Cursor of the next page, null on the last. */
+  readonly next: string | null;
+}
+
+export interface SlotStatistic {
+  readonly name: "norm" | "max" | "min" | "mean" | "value";
+  readonly left: Num | string | null;
+  readonly right: Num | string | null;
+  readonly difference: Num | null;
+  readonly relative: Num | null;
+  readonly of: "norm" | "rms" | "extreme" | null;
+  readonly ulps: Num | null;
+  readonly over: boolean;
+}
+
+export interface SlotPlace {
+  readonly record: string;
+  readonly slot: string;
+  readonly dtype: string | null;
+  readonly shape: readonly number[] | null;
+}
+
+export interface NodeSlot {
+  readonly group: "input" | "parameters" | "output" | "parameters_grad";
+  readonly slot: string;
+  readonly left: readonly SlotPlace[];
+  readonly right: readonly SlotPlace[];
+  readonly relation: RelationWord;
+  readonly reason: { readonly code: string; readonly text: Bilingual };
+  readonly elsewhere: boolean;
+  readonly state: "agrees" | "differs" | "first" | "left_only" | "right_only" | "not_comparable";
+  readonly grade: GradeWord | "no_pair";
+  readonly order: number | null;
+  readonly floor: Num | null;
+  readonly statistics: readonly SlotStatistic[];
+}
+
+export type RelationWord = "same" | "concat" | "sum" | "alias" | "shard-concat" | "replicated" | "none";
+
+/** `GET …/nodes/{n}/`: one row of the tree in full. */
+export interface NodeDetail {
+  readonly n: number;
+  readonly module: string;
+  readonly kind: string;
+  readonly direction: DirectionWord;
+  readonly call: number;
+  readonly layer: number;
+  readonly left: readonly { readonly name: string; readonly class: string | null }[];
+  readonly right: readonly { readonly name: string; readonly class: string | null }[];
+  readonly relation: RelationWord;
+  readonly confidence: "high" | "medium" | "low";
+  readonly role: string;
+  readonly grade: GradeWord | "no_pair";
+  readonly difference: Num | null;
+  readonly floor: Num | null;
+  readonly growth: Num | null;
+  readonly order: number | null;
+  readonly of: number | null;
+  readonly explanation: { readonly code: string; readonly text: Bilingual } | null;
+  readonly slots: readonly NodeSlot[];
+  readonly stacks: { readonly left: readonly string[]; readonly right: readonly string[] };
+}

@@ -1,0 +1,4 @@
+/** Words of the workbench. */
+export const compare = {
+  title: "Workbench",
+};
