@@ -1,0 +1,226 @@
+"""Every setting, read from the environment, typed and with a default that works on one machine.
+
+`.env.example` lists them for people; a test holds the two lists against each other. Importing this file opens no database, no broker and
+writes no file: `manage.py compare` needs none of them.
+"""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import environ
+
+from probe_web.embedded.places import broker_socket
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+env = environ.Env()
+
+# --- Where things are ---------------------------------------------------------------------------------------------------------------
+
+# Everything that the product keeps: database (unless DATABASE_URL says otherwise), uploads, runs, comparisons, logs, the broker's socket.
+DATA_DIR = Path(env.str("PROBE_DATA_DIR", default=str(BASE_DIR / "var"))).expanduser().resolve()
+FRONT_END_DIR = BASE_DIR / "frontend" / "dist"
+
+# --- Who may reach it ---------------------------------------------------------------------------------------------------------------
+
+# Signs cookies. A process without one makes its own, so several processes of one installation must be given the same (./run does).
+SECRET_KEY = env.str("PROBE_SECRET_KEY", default="") or secrets.token_urlsafe(50)
+DEBUG = env.bool("PROBE_DEBUG", default=False)
+
+# The address that people open and that links carry; no slash at its end.
+PUBLIC_URL = env.str("PROBE_PUBLIC_URL", default="http://127.0.0.1:8000").rstrip("/")
+# True when the server listens on a loopback address, so that a link opens on this machine only.
+LOOPBACK_ONLY = env.bool("PROBE_LOOPBACK_ONLY", default=True)
+# Opens the lists of runs and comparisons to browsers on other machines (`/?key=…`); empty = the lists are for this machine only.
+LISTS_KEY = env.str("PROBE_LISTS_KEY", default="")
+
+# Host names that the server answers to, besides loopback addresses, the name in PUBLIC_URL and, when it listens beyond loopback, bare IP
+# addresses. Django's own check cannot say "127.0.0.0/8", so it is switched off and probe_web.middleware.HostCheck does the work.
+HOST_NAMES = [name.lower() for name in env.list("PROBE_HOST_NAMES", default=[])]
+ALLOWED_HOSTS = ["*"]
+# Other origins whose pages may post here, such as the outer address of a proxy.
+TRUSTED_ORIGINS = [origin.rstrip("/") for origin in env.list("PROBE_TRUSTED_ORIGINS", default=[])]
+
+PUBLIC_URL_IS_HTTPS = urlsplit(PUBLIC_URL).scheme == "https"
+CSRF_TRUSTED_ORIGINS = [PUBLIC_URL, *TRUSTED_ORIGINS]
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("PROBE_BEHIND_PROXY", default=False) else None
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = PUBLIC_URL_IS_HTTPS
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+SECURE_HSTS_SECONDS = env.int("PROBE_HSTS_SECONDS", default=0)
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+# Browsers ignore this header on plain http and complain about it in their console.
+SECURE_CROSS_ORIGIN_OPENER_POLICY = "same-origin" if PUBLIC_URL_IS_HTTPS else None
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "connect-src": ["'self'"],
+        "worker-src": ["'self'"],
+        "font-src": ["'self'"],
+        "manifest-src": ["'self'"],
+        "form-action": ["'self'"],
+        "frame-ancestors": ["'none'"],
+        "base-uri": ["'none'"],
+    }
+}
+
+# --- The application ----------------------------------------------------------------------------------------------------------------
+
+INSTALLED_APPS = [
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.admin",
+    "django.contrib.staticfiles",
+    "rest_framework",
+    "drf_spectacular",
+    "csp",
+    "compare",
+    "probe_web",
+]
+MIDDLEWARE = [
+    "probe_web.middleware.HostCheck",
+    "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "probe_web.middleware.OriginCheck",
+    "probe_web.middleware.ListsGate",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "probe_web.urls"
+WSGI_APPLICATION = "probe_web.wsgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ]
+        },
+    }
+]
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
+# The built front end is served as it is: Vite has hashed the names already, and the build left a .gz beside each file.
+STATIC_URL = "/static/"
+STATICFILES_DIRS = [FRONT_END_DIR] if FRONT_END_DIR.is_dir() else []
+WHITENOISE_USE_FINDERS = True
+WHITENOISE_IMMUTABLE_FILE_TEST = r"^/static/assets/"
+
+# --- Database -----------------------------------------------------------------------------------------------------------------------
+
+DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'probe_web.sqlite3'}")}
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    # Readers and one writer at a time, from several processes: write-ahead log, and transactions that take the write lock when they begin
+    # instead of failing half-way.
+    DATABASES["default"]["OPTIONS"] = {
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+    }
+else:
+    DATABASES["default"]["CONN_MAX_AGE"] = 60
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+
+# --- Work ---------------------------------------------------------------------------------------------------------------------------
+
+# redis://host:6379/0, rediss://…, unix:///path?db=0. Empty = the embedded broker of ./run on its socket in the data folder.
+REDIS_URL = env.str("REDIS_URL", default="")
+BROKER_URL = REDIS_URL or f"unix://{broker_socket(DATA_DIR)}?db=0"
+
+CELERY_BROKER_URL = BROKER_URL.replace("unix://", "redis+socket://").replace("?db=", "?virtual_host=")
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# Somebody waits for an answer while a task is sent: one quick try. The rows are the truth and are sent again (docs/adr/0002).
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_BROKER_TRANSPORT_OPTIONS = {"socket_connect_timeout": 2, "socket_timeout": 10, "socket_keepalive": True}
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = False
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_TIME_LIMIT = env.int("PROBE_TASK_TIME_LIMIT_SECONDS", default=6 * 3600)
+CELERY_TASK_DEFAULT_QUEUE = "probe_web"
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_MAX_TASKS_PER_CHILD = 20  # gives memory back to the machine
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_TIMEZONE = "UTC"
+
+# A worker that computes says so every HEARTBEAT_SECONDS; a row that says it is running and has been silent for INTERRUPTED_AFTER_SECONDS
+# has lost its worker. A row that is queued and was not claimed for RESEND_AFTER_SECONDS is sent to the broker again.
+HEARTBEAT_SECONDS = env.float("PROBE_HEARTBEAT_SECONDS", default=2.0)
+INTERRUPTED_AFTER_SECONDS = env.float("PROBE_INTERRUPTED_AFTER_SECONDS", default=30.0)
+RESEND_AFTER_SECONDS = env.float("PROBE_RESEND_AFTER_SECONDS", default=30.0)
+
+# --- Cache: counts for rate limits, nothing that may not be lost ----------------------------------------------------------------------
+
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL, "KEY_PREFIX": "probe_web"}
+    if REDIS_URL
+    else {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}  # ./run has one web process
+}
+
+# --- Uploads ------------------------------------------------------------------------------------------------------------------------
+
+UPLOAD_MAX_BYTES = env.int("PROBE_UPLOAD_MAX_BYTES", default=64 * 1024**3)
+UPLOAD_MAX_FILES = env.int("PROBE_UPLOAD_MAX_FILES", default=10_000)
+# An upload that nobody continued for this long is thrown away.
+UPLOAD_IDLE_HOURS = env.float("PROBE_UPLOAD_IDLE_HOURS", default=48.0)
+# The product refuses uploads while less than this is free on the data folder's disk.
+DISK_RESERVE_BYTES = env.int("PROBE_DISK_RESERVE_BYTES", default=512 * 1024**2)
+DATA_UPLOAD_MAX_NUMBER_FILES = UPLOAD_MAX_FILES
+DATA_UPLOAD_MAX_NUMBER_FIELDS = UPLOAD_MAX_FILES + 1_000  # each file may come with its path
+# On the data folder's own disk, so that a received file is moved and not copied.
+FILE_UPLOAD_TEMP_DIR = str(DATA_DIR / "incoming") if (DATA_DIR / "incoming").is_dir() else None
+
+# --- API ----------------------------------------------------------------------------------------------------------------------------
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [],
+    "DEFAULT_PERMISSION_CLASSES": [],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "UNAUTHENTICATED_USER": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "probe_web",
+    "DESCRIPTION": "Compare two dumps: where a model first diverges between training and inference, and why.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "COMPONENT_SPLIT_REQUEST": True,
+}
+
+# --- Logs ---------------------------------------------------------------------------------------------------------------------------
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "%(asctime)s %(levelname)s %(name)s: %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["stderr"], "level": env.str("PROBE_LOG_LEVEL", default="INFO").upper()},
+    "loggers": {"django": {"handlers": ["stderr"], "level": "INFO", "propagate": False}},
+}
+
+# Plain http on one machine or in one's own network is a way to run this; where it is served over https, the proxy in front redirects and
+# sets the lifetime of HSTS.
+SILENCED_SYSTEM_CHECKS = ["security.W004", "security.W008"]

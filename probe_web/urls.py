@@ -1,0 +1,20 @@
+"""Every address the server answers to. The page has routes of its own; the server gives it the same index for each of them."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from django.contrib import admin
+from django.urls import include, path, re_path
+
+from probe_web import health, pages
+
+urlpatterns = [
+    *([path("api/v1/", include("compare.api.urls"))] if find_spec("compare.api") and find_spec("compare.api.urls") else []),
+    path("healthz", health.healthz),
+    path("readyz", health.readyz),
+    path("admin/", admin.site.urls),
+    re_path(r"^(?!api/|static/)", pages.page),
+]
+handler404 = "probe_web.pages.not_found"
+handler500 = "probe_web.pages.server_error"
