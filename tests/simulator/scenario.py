@@ -1,0 +1,263 @@
+"""A scenario, its truth, and the pair of dumps it becomes."""
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.simulator.backward import record_backward
+from tests.simulator.families import FAMILIES, SIZES, Family, Size
+from tests.simulator.faults import Fault, acceptable, damage_weights
+from tests.simulator.inference_side import NO_FAULT, InferenceModel, Kernels
+from tests.simulator.precision import Array, Precision
+from tests.simulator.recorder import Recorder, Tagged
+from tests.simulator.train_side import Tape, TrainModel, TrainStyle
+from tests.simulator.weights import Character, Weights, make_weights
+from tests.simulator.wrapping import records_root, wrapper
+
+PARTNERS = {"qkv_proj": ("q_proj", "k_proj", "v_proj"), "gate_up_proj": ("gate_proj", "up_proj")}
+READ_AT_INPUT = {"attn": "o_proj", "act_fn": "mlp.down_proj"}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """Everything that decides a pair of dumps. `right` is `inference` or `train` (same code on both sides).
+
+    `other` changes what is fed to the right side: `tokens`, `length`, `shorter` or nothing. `padding` keeps that many padded rows
+    on the training side. `micro_batches` > 1 gives the training side further calls with prompts of their own. `backward` is None,
+    `gradients` or `placeholders` (FSDP1: parameter gradients are null and come after their layer).
+    """
+
+    name: str
+    family: str = "Qwen2"
+    size: str = "tiny"
+    dtype: str = "bfloat16"
+    tokens: int = 12
+    seed: int = 0
+    character: Character = Character()
+    style: TrainStyle = TrainStyle()
+    kernels: Kernels = Kernels()
+    fault: Fault | None = None
+    right: str = "inference"
+    right_style: TrainStyle | None = None
+    other: str = ""
+    padding: int = 0
+    micro_batches: int = 1
+    backward: str | None = None
+    mix: bool = False
+    gradient_fault: Fault | None = None
+
+
+@dataclass(frozen=True)
+class Truth:
+    """`verdicts` and `modules` are the acceptable answers (modules: most precise first; empty = none expected). `effect` is the
+    fault's own relative L2 change at the first of `modules`, measured on the arrays by running the inference side with and without
+    it; `noise` is the honest difference of the two sides there; both None where there is no fault. `parameter_visible` says whether
+    a weight fault changes any written statistic of its parameter."""
+
+    verdicts: tuple[str, ...]
+    modules: tuple[str, ...] = ()
+    premises: dict[str, str] = field(default_factory=dict)
+    effect: float | None = None
+    noise: float | None = None
+    parameter_visible: bool | None = None
+
+    @property
+    def clear(self) -> bool:
+        """A fault that stands well out of the noise where it happens."""
+        return self.effect is not None and self.noise is not None and not self.effect < 10 * max(self.noise, 1e-7)
+
+
+@dataclass(frozen=True)
+class Pair:
+    left: Path
+    right: Path
+    truth: Truth
+
+
+def simulate(scenario: Scenario, folder: Path | None = None) -> Pair:
+    """Write both sides below `folder` (a new temporary folder where None) and say what is true of them."""
+    folder = Path(tempfile.mkdtemp(prefix="simulated-")) if folder is None else folder
+    built = _Build(scenario)
+    left, right, truth = built.run()
+    left.write(folder / "left" / "step0" / "rank0")
+    right.write(folder / "right" / "step0" / "rank0")
+    document: dict[str, Any] = asdict(truth) | {"clear": truth.clear, "scenario": asdict(scenario)}
+    (folder / "truth.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
+    return Pair(folder / "left", folder / "right", truth)
+
+
+class _Build:
+    """One scenario being computed."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.family: Family = FAMILIES[scenario.family]
+        self.size: Size = SIZES[scenario.size]
+        self.precision = Precision(scenario.dtype)
+        self.weights = make_weights(self.family, self.size, self.precision, scenario.seed, scenario.character)
+        rng = np.random.default_rng(scenario.seed + 104729)
+        self.tokens = rng.integers(1, self.size.vocabulary, size=scenario.tokens)
+        if scenario.character.massive:
+            self.tokens[0] = 0
+        self.rng = rng
+
+    def run(self) -> tuple[Recorder, Recorder, Truth]:
+        scenario, fault = self.scenario, self.scenario.fault
+        modules = acceptable(fault, self.size, fused=scenario.right != "train") if fault else ()
+        watched = frozenset(_watched(modules[0])) if modules else frozenset()
+        left = self._train(self.weights, scenario.style, watched)
+        damaged = self.weights
+        if fault and fault.is_weight:
+            damaged = damage_weights(self.weights, fault, self.size, self.family, self.precision, scenario.seed)
+        if scenario.right == "train":
+            right = self._train(damaged, scenario.right_style or scenario.style, watched, scenario.gradient_fault)
+            return left, right, self._same_code_truth(modules, left, right)
+        right = self._infer(damaged, fault or NO_FAULT, watched)
+        return left, right, self._truth(modules, left, right, watched, damaged)
+
+    # -- sides -------------------------------------------------------------------------------------------------------
+    def _train(self, weights: Weights, style: TrainStyle, watched: frozenset[str], gradient_fault: Fault | None = None) -> Recorder:
+        scenario = self.scenario
+        recorder = Recorder(self.precision, trains=True, mix=scenario.mix, wrap=wrapper(style.wrapping), watched=watched,
+                            source=f"/opt/venv/lib/python3.11/site-packages/transformers/models/{self.family.name.lower()}/"
+                                   f"modeling_{self.family.name.lower()}.py")
+        model = TrainModel(self.family, self.size, self.precision, weights, recorder, style, records_root(style.wrapping))
+        rng = np.random.default_rng(scenario.seed + 15485863)
+        for batch in range(scenario.micro_batches):
+            tokens = self.tokens if batch == 0 else rng.integers(1, self.size.vocabulary, size=scenario.tokens + batch)
+            positions, keep = np.arange(tokens.size), None
+            if scenario.padding:
+                tokens = np.concatenate([np.zeros(scenario.padding, dtype=tokens.dtype), tokens])
+                positions = np.concatenate([np.zeros(scenario.padding, dtype=np.int64), positions])
+                keep = (np.arange(tokens.size) >= scenario.padding).astype(np.int64)[None]
+            tape = Tape() if scenario.backward else None
+            logits = model.forward(tokens[None], positions[None], keep, tape)
+            if tape is not None:
+                record_backward(model, tape, tokens[None], positions[None], logits, batch,
+                                placeholders=scenario.backward == "placeholders", fault=gradient_fault)
+        return recorder
+
+    def _infer(self, weights: Weights, fault: Fault, watched: frozenset[str]) -> Recorder:
+        scenario = self.scenario
+        recorder = Recorder(self.precision, trains=False, mix=scenario.mix, wrap=lambda path, kind: (path, kind), watched=watched,
+                            source=f"/opt/venv/lib/python3.11/site-packages/vllm/model_executor/models/{self.family.name.lower()}.py")
+        tokens = self.tokens
+        if scenario.other == "tokens":
+            tokens = self.rng.permutation(self.size.vocabulary)[: tokens.size] if tokens.size <= self.size.vocabulary else tokens[::-1]
+        elif scenario.other == "length":
+            tokens = np.concatenate([tokens, tokens[:3]])
+        elif scenario.other == "shorter":
+            tokens = tokens[:-2]
+        positions = np.arange(tokens.size)
+        if fault.kind == "positions_offset":
+            positions = positions + int(fault.size)
+        elif fault.kind == "positions_wrong":
+            positions = wrong_positions(positions, int(fault.size))
+        with np.errstate(invalid="ignore", over="ignore"):
+            InferenceModel(self.family, self.size, self.precision, weights, recorder, scenario.kernels, fault).forward(tokens, positions)
+        return recorder
+
+    # -- truth -------------------------------------------------------------------------------------------------------
+    def _truth(self, modules: tuple[str, ...], left: Recorder, right: Recorder, watched: frozenset[str], damaged: Weights) -> Truth:
+        scenario, fault = self.scenario, self.scenario.fault
+        if scenario.other == "tokens":
+            return Truth(("not_comparable",), premises={"tokens": "failed"})
+        if scenario.other or scenario.padding:
+            return Truth(("not_comparable",), premises={"length": "failed"})
+        if fault is None:
+            return Truth(("consistent", "identical"))
+        clean = self._infer(self.weights, NO_FAULT, watched)
+        effect, noise = _effect(modules[0], clean, right), _effect(modules[0], left, clean)
+        premises = {"positions": "failed"} if fault.kind.startswith("positions") else {}
+        if fault.kind == "positions_offset":
+            return Truth(("consistent", "identical"), (), premises, effect, noise)
+        visible = self._parameter_visible(damaged) if fault.is_weight else None
+        truth = Truth(("diverged",), modules, premises, effect, noise, visible)
+        if visible or truth.clear:
+            return truth
+        return Truth(("diverged", "consistent"), modules, premises, effect, noise, visible)
+
+    def _same_code_truth(self, modules: tuple[str, ...], left: Recorder, right: Recorder) -> Truth:
+        scenario = self.scenario
+        if scenario.gradient_fault:
+            layer = f"model.layers.{scenario.gradient_fault.first_layer}"
+            return Truth(("diverged",), (f"{layer}.mlp.down_proj", f"{layer}.mlp", layer))
+        if scenario.fault is None:
+            same_names = scenario.right_style is None
+            return Truth(("identical",) if same_names else ("identical", "consistent"))
+        return Truth(("diverged", "consistent"), modules, {}, _effect(modules[0], left, right), 0.0)
+
+    def _parameter_visible(self, damaged: Weights) -> bool:
+        """Whether the parameter's statistics change as written, fused where the inference side fuses."""
+        recorder = Recorder(self.precision, trains=False, mix=False, wrap=lambda path, kind: (path, kind), source="")
+        changed = [name for name in self.weights if name not in damaged or damaged[name] is not self.weights[name]]
+        if any(name not in damaged for name in changed):
+            return True
+        groups: dict[str, list[str]] = {}
+        for name in changed:
+            for fused, parts in PARTNERS.items():
+                for part in parts:
+                    if f".{part}." in name:
+                        groups[name.replace(part, fused)] = [name.replace(part, other) for other in parts]
+            if not any(name in group for group in groups.values()):
+                groups[name] = [name]
+        return any(recorder.leaf(Tagged(np.concatenate([self.weights[part] for part in group])))
+                   != recorder.leaf(Tagged(np.concatenate([damaged[part] for part in group]))) for group in groups.values())
+
+
+def wrong_positions(positions: Array, kind: int) -> Array:
+    """Positions that no constant offset explains: 0 doubled, 1 reversed, 2 restarted half way, 3 all zero."""
+    if kind == 0:
+        return positions * 2
+    if kind == 1:
+        return positions[::-1].copy()
+    if kind == 2:
+        return np.where(positions < positions.size // 2, positions, positions - positions.size // 2)
+    return np.zeros_like(positions)
+
+
+def _watched(module: str) -> list[str]:
+    """The module and its partners on the training side."""
+    parent, leaf = module.rsplit(".", 1)
+    watched = [module] + [f"{parent}.{part}" for part in PARTNERS.get(leaf, ())]
+    if leaf in READ_AT_INPUT:
+        watched.append(f"{parent}.{READ_AT_INPUT[leaf].split('.')[-1]}")
+    return watched
+
+
+def _values(recorder: Recorder, module: str) -> list[Array] | None:
+    """Output arrays of a module as flat [T, …], whichever side they come from."""
+    parent, leaf = module.rsplit(".", 1)
+    if leaf in PARTNERS and module not in recorder.seen:
+        parts = [recorder.seen.get(f"{parent}.{part}") for part in PARTNERS[leaf]]
+        if any(part is None for part in parts):
+            return None
+        return [np.concatenate([part[1][0].reshape(-1, part[1][0].shape[-1]) for part in parts if part], axis=-1)]
+    if leaf in READ_AT_INPUT and (recorder.trains or module not in recorder.seen):
+        seen = recorder.seen.get(f"{parent}.{READ_AT_INPUT[leaf].split('.')[-1]}")
+        return None if seen is None else [seen[0][0].reshape(-1, seen[0][0].shape[-1])]
+    seen = recorder.seen.get(module)
+    if seen is None:
+        return None
+    return [value.reshape(-1, value.shape[-1]) for value in seen[1] if isinstance(value, np.ndarray)]
+
+
+def _effect(module: str, one: Recorder, other: Recorder) -> float | None:
+    """Largest relative L2 difference of the outputs that both have; NaN or Inf on one side alone is infinitely large."""
+    left, right = _values(one, module), _values(other, module)
+    if not left or not right:
+        return None
+    worst = 0.0
+    for a, b in zip(left, right, strict=False):
+        if a.shape != b.shape:
+            return None
+        if not np.isfinite(b).all():
+            return float("inf")
+        size = float(np.linalg.norm(a.astype(np.float64)))
+        worst = max(worst, float(np.linalg.norm(a.astype(np.float64) - b.astype(np.float64))) / (size or 1.0))
+    return worst
