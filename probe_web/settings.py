@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import environ
@@ -184,11 +185,12 @@ CACHES = {
 # --- Uploads ------------------------------------------------------------------------------------------------------------------------
 
 UPLOAD_MAX_BYTES = env.int("PROBE_UPLOAD_MAX_BYTES", default=64 * 1024**3)
+# Loose files in one run; an archive is one.
 UPLOAD_MAX_FILES = env.int("PROBE_UPLOAD_MAX_FILES", default=10_000)
 # An upload that nobody continued for this long is thrown away.
-UPLOAD_IDLE_HOURS = env.float("PROBE_UPLOAD_IDLE_HOURS", default=48.0)
+UPLOAD_IDLE_HOURS = env.float("PROBE_UPLOAD_IDLE_HOURS", default=24.0)
 # The product refuses uploads while less than this is free on the data folder's disk.
-DISK_RESERVE_BYTES = env.int("PROBE_DISK_RESERVE_BYTES", default=512 * 1024**2)
+DISK_RESERVE_BYTES = env.int("PROBE_DISK_RESERVE_BYTES", default=256 * 1024**2)
 DATA_UPLOAD_MAX_NUMBER_FILES = UPLOAD_MAX_FILES
 DATA_UPLOAD_MAX_NUMBER_FIELDS = UPLOAD_MAX_FILES + 1_000  # each file may come with its path
 # On the data folder's own disk, so that a received file is moved and not copied.
@@ -196,7 +198,7 @@ FILE_UPLOAD_TEMP_DIR = str(DATA_DIR / "incoming") if (DATA_DIR / "incoming").is_
 
 # --- API ----------------------------------------------------------------------------------------------------------------------------
 
-REST_FRAMEWORK = {
+REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": [],
     "DEFAULT_PERMISSION_CLASSES": [],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
