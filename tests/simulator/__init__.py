@@ -4,6 +4,7 @@
 fault. `scenarios()` is a named catalogue; `python -m tests.simulator OUT` writes it to a folder. Nothing here reads the product's
 code: what belongs here is how models compute and what dumps look like.
 """
+
 from __future__ import annotations
 
 from tests.simulator.catalogue import scenarios

@@ -1,8 +1,10 @@
 """`python -m tests.simulator OUT [--names GLOB …] [--seed N]` writes OUT/<name>/{left,right}/step0/rank0/*.json and truth.json."""
+
 from __future__ import annotations
 
 import argparse
 import fnmatch
+import sys
 import time
 from pathlib import Path
 
@@ -20,7 +22,7 @@ def main() -> None:
         if any(fnmatch.fnmatch(scenario.name, pattern) for pattern in arguments.names):
             simulate(scenario, arguments.out / scenario.name)
             count += 1
-    print(f"{count} pairs in {time.perf_counter() - started:.1f} s -> {arguments.out}")
+    sys.stdout.write(f"{count} pairs in {time.perf_counter() - started:.1f} s -> {arguments.out}\n")
 
 
 if __name__ == "__main__":

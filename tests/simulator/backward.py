@@ -1,6 +1,9 @@
 """The training side's backward pass, by hand: exact gradients of next-token cross-entropy, each rounded to the model's dtype where
 a real run stores it. The gradient of the fused attention kernel uses the float32 probabilities of the forward pass."""
+
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -18,7 +21,7 @@ class _Backward:
     def gradient(self, path: str, kind: str, gradients: dict[str, Array]) -> None:
         """Parameter gradients: before the module's backward record, or null and late under FSDP1."""
         if self.placeholders:
-            self.late.append((path, kind, {name: None for name in gradients}))
+            self.late.append((path, kind, dict.fromkeys(gradients)))
         else:
             self.recorder.parameters_grad(path, kind, {name: self.precision.round(value) for name, value in gradients.items()}, self.number)
 
@@ -27,9 +30,13 @@ class _Backward:
             self.recorder.parameters_grad(path, kind, gradients, self.number)
         self.late.clear()
 
-    def linear(self, path: str, received: Array, values: Array, parent: str | None) -> Array:
+    def linear(self, path: str, received: Array, values: Array, parent: str | None, again: Callable[[], object] | None = None) -> Array:
+        """`again` recomputes the layer when its first gradient needs it; its records are children of this one."""
         rec, weights = self.recorder, self.model.weights
         name = rec.begin_backward(path, "Linear", parent, self.number)
+        if again is not None:
+            with rec.inside(name):
+                again()
         flat, rows = received.reshape(-1, received.shape[-1]), values.reshape(-1, values.shape[-1])
         gradients = {"weight": flat.T @ rows}
         if f"{path}.bias" in weights:
@@ -50,15 +57,16 @@ class _Backward:
         rec.end_backward(name, [received], [returned])
         return returned
 
-    def layer(self, index: int, received: Array, kept: dict[str, Array], cos: Array, sin: Array) -> Array:
+    def layer(self, index: int, received: Array, tape: Tape, cos: Array, sin: Array) -> Array:
         rec, family, rounded = self.recorder, self.model.family, self.precision.round
-        path = f"model.layers.{index}"
+        path, kept = f"model.layers.{index}", tape.layers[index]
+        again = tape.again[index] if self.model.style.recompute else None
         top = rec.begin_backward(path, family.class_of("DecoderLayer"), None, self.number)
         mlp = rec.begin_backward(f"{path}.mlp", family.class_of("MLP"), top, self.number)
         entering = received
         if self.fault and self.fault.hits("gradient_scale", index):
             entering = rounded(received * np.float32(self.fault.size))
-        product = self.linear(f"{path}.mlp.down_proj", entering, kept["product"], mlp)
+        product = self.linear(f"{path}.mlp.down_proj", entering, kept["product"], mlp, again)
         up, active = rounded(product * kept["active"]), rounded(product * kept["up"])
         through_up = self.linear(f"{path}.mlp.up_proj", up, kept["normed2"], mlp)
         act = rec.begin_backward(f"{path}.mlp.act_fn", family.activation_class, mlp, self.number)
@@ -93,8 +101,11 @@ class _Backward:
         def fold(values: Array) -> Array:
             return values.reshape(batch, size.kv_heads, group, length, size.head_dim).sum(axis=2)
 
-        gradients = {"v": rounded(fold(probabilities.transpose(0, 1, 3, 2) @ output)),
-                     "k": rounded(fold(scores.transpose(0, 1, 3, 2) @ kept["q"])), "q": rounded(scores @ wide_k)}
+        gradients = {
+            "v": rounded(fold(probabilities.transpose(0, 1, 3, 2) @ output)),
+            "k": rounded(fold(scores.transpose(0, 1, 3, 2) @ kept["q"])),
+            "q": rounded(scores @ wide_k),
+        }
         total: Array | None = None
         for part in ("v", "k", "q"):
             values = gradients[part]
@@ -113,8 +124,17 @@ class _Backward:
         return total
 
 
-def record_backward(model: TrainModel, tape: Tape, tokens: Array, positions: Array, logits: Array, number: int, *,
-                    placeholders: bool, fault: Fault | None = None) -> None:
+def record_backward(
+    model: TrainModel,
+    tape: Tape,
+    tokens: Array,
+    positions: Array,
+    logits: Array,
+    number: int,
+    *,
+    placeholders: bool,
+    fault: Fault | None = None,
+) -> None:
     """Record the backward pass of one forward call. `number` is the micro-batch."""
     rec, family, precision = model.recorder, model.family, model.precision
     run = _Backward(model, number, placeholders, fault)
@@ -131,7 +151,7 @@ def record_backward(model: TrainModel, tape: Tape, tokens: Array, positions: Arr
     ends, run.late = run.late, []
     cos, sin = rope_tables(positions, model.size.head_dim, family.rope_theta, precision)
     for index in reversed(range(model.size.layers)):
-        hidden = run.layer(index, hidden, tape.layers[index], cos, sin)
+        hidden = run.layer(index, hidden, tape, cos, sin)
     rec.end_backward(rec.begin_backward("model.embed_tokens", "Embedding", None, number), [hidden], [])
     run.late = ends
     embedding = model.weights["model.embed_tokens.weight"]

@@ -1,4 +1,5 @@
 """The named catalogue of scenarios: clean pairs, faults, same-code pairs and broken premises."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ OLDER = TrainStyle("fsdp1", cache_name="past_key_values", rotary_keyword=True)
 DEVICE = Kernels(split=5, partial_rounding=True, block=32, probability_rounding=True)
 NATIVE = Kernels(split=2, norm_once=False, activation_once=False, block=64)
 CUDA = Kernels(split=4, rope_once=True, add_rounding=True, probability_rounding=True)
+TWIN = Kernels(split=1, norm_once=False, activation_once=False, block=100_000)
 HEAVY, MASSIVE, LOUD = Character(heavy=4), Character(massive=400.0), Character(scale=2.0, key_bias=3.0)
 
 
@@ -55,13 +57,35 @@ def _clean() -> Iterator[Scenario]:
     yield Scenario("clean_half", "Qwen2", "half", tokens=190, style=FSDP1)
     yield Scenario("clean_large", "Qwen3", "large", tokens=64, kernels=CUDA)
     yield Scenario("clean_short", "Qwen2", "thin", tokens=8, style=FSDP1)
+    yield Scenario(
+        "clean_recompute", "Qwen2", "tiny", tokens=14, style=TrainStyle("fsdp1_checkpoint", recompute=True), backward="gradients"
+    )
+    yield Scenario(
+        "clean_recompute_micro_batches",
+        "Llama",
+        "nano",
+        tokens=14,
+        style=TrainStyle("checkpoint", recompute=True),
+        backward="gradients",
+        micro_batches=2,
+    )
+    for family in ("Qwen2", "Qwen3"):
+        yield Scenario(f"clean_{family.lower()}_twin", family, "small", tokens=40, style=FSDP1, kernels=TWIN)
+        yield Scenario(f"clean_{family.lower()}_twin_fp32", family, "small", "float32", 40, style=FSDP1, kernels=TWIN)
     yield Scenario("clean_mix_eager", "Qwen2", "tiny", tokens=12, style=EAGER, mix=True, backward="gradients")
 
 
 def _weight_faults() -> Iterator[tuple[str, Fault, str]]:
     """(name, fault, size)."""
-    for part in ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj", "mlp.gate_proj", "mlp.up_proj",
-                 "mlp.down_proj"):
+    for part in (
+        "self_attn.q_proj",
+        "self_attn.k_proj",
+        "self_attn.v_proj",
+        "self_attn.o_proj",
+        "mlp.gate_proj",
+        "mlp.up_proj",
+        "mlp.down_proj",
+    ):
         short = part.split(".")[1]
         yield f"{short}_noise_small", Fault("weight_noise", 0.03, 2, part), "small"
         yield f"{short}_noise_large", Fault("weight_noise", 0.3, 1, part), "thin"
@@ -130,27 +154,45 @@ def _operation_faults() -> Iterator[tuple[str, Fault, str]]:
 
 def _faults() -> Iterator[Scenario]:
     styles = (FSDP1, TrainStyle(), TrainStyle("fsdp2"), EAGER, OLDER, TrainStyle("ddp"))
-    kernels = (Kernels(), CUDA, NATIVE, DEVICE)
+    kernels = (Kernels(), CUDA, NATIVE, DEVICE, TWIN)
     families = ("Qwen2", "Qwen3", "Llama")
     lengths = {"tiny": 12, "small": 40, "thin": 72, "square": 24, "medium": 64, "deep": 48}
     for number, (name, fault, size) in enumerate([*_weight_faults(), *_operation_faults()]):
-        yield Scenario(f"fault_{name}", families[number % 3], size, tokens=lengths[size], style=styles[number % 6],
-                       kernels=kernels[number % 4], fault=fault)
+        yield Scenario(
+            f"fault_{name}",
+            families[number % 3],
+            size,
+            tokens=lengths[size],
+            style=styles[number % 6],
+            kernels=kernels[number % 5],
+            fault=fault,
+        )
     yield Scenario("fault_bias_skipped", "Qwen2", "small", tokens=40, style=FSDP1, fault=Fault("bias_skipped", 0, 1, "self_attn.qkv_proj"))
     yield Scenario("fault_bias_skipped_all", "Qwen2", "tiny", style=FSDP1, fault=Fault("bias_skipped", 0, None, "self_attn.qkv_proj"))
     yield Scenario("fault_bias_noise", "Qwen2", "small", tokens=40, style=FSDP1, fault=Fault("bias_noise", 0.3, 3, "self_attn.k_proj"))
+    yield Scenario("fault_bias_removed", "Qwen2", "small", tokens=40, style=FSDP1, fault=Fault("bias_removed", 0, 2, "self_attn.q_proj"))
     yield Scenario("fault_qk_norm_identity", "Qwen3", "small", tokens=40, style=FSDP1, fault=Fault("qk_norm_identity"))
     yield Scenario("fault_qk_norm_identity_one", "Qwen3", "small", tokens=40, style=FSDP1, fault=Fault("qk_norm_identity", 0, 3))
     yield Scenario("fault_qk_norm_missing", "Qwen3", "tiny", tokens=20, style=FSDP1, fault=Fault("qk_norm_missing"))
     yield Scenario("fault_rope_mix", "Qwen2", "tiny", tokens=16, style=FSDP1, mix=True, fault=Fault("rope_theta", 1000.0))
-    yield Scenario("fault_down_mix", "Llama", "tiny", tokens=16, style=FSDP1, mix=True, fault=Fault("weight_noise", 0.1, 2, "mlp.down_proj"))
+    yield Scenario(
+        "fault_down_mix", "Llama", "tiny", tokens=16, style=FSDP1, mix=True, fault=Fault("weight_noise", 0.1, 2, "mlp.down_proj")
+    )
     yield Scenario("fault_gelu_mix", "Qwen3", "tiny", tokens=16, mix=True, fault=Fault("gelu", 0, 1))
     for dtype in ("float32", "float16"):
-        for name, fault in (("down", Fault("weight_noise", 0.01, 3, "mlp.down_proj")), ("rope", Fault("rope_theta", 1000.0)),
-                            ("eps", Fault("eps", 1e-5)), ("scale", Fault("softmax_scale", 0.95, 4))):
+        for name, fault in (
+            ("down", Fault("weight_noise", 0.01, 3, "mlp.down_proj")),
+            ("rope", Fault("rope_theta", 1000.0)),
+            ("eps", Fault("eps", 1e-5)),
+            ("scale", Fault("softmax_scale", 0.95, 4)),
+        ):
             yield Scenario(f"fault_{name}_{dtype}", "Qwen2", "small", dtype, 32, style=FSDP1, fault=fault)
-    for name, fault in (("down", Fault("weight_noise", 0.1, 4, "mlp.down_proj")), ("rope", Fault("rope_theta", 1000.0)),
-                        ("gelu", Fault("gelu", 0, 2)), ("halved", Fault("output_scale", 0.5, 5, "self_attn.o_proj"))):
+    for name, fault in (
+        ("down", Fault("weight_noise", 0.1, 4, "mlp.down_proj")),
+        ("rope", Fault("rope_theta", 1000.0)),
+        ("gelu", Fault("gelu", 0, 2)),
+        ("halved", Fault("output_scale", 0.5, 5, "self_attn.o_proj")),
+    ):
         yield Scenario(f"fault_{name}_massive", "Qwen2", "small", tokens=48, style=FSDP1, character=MASSIVE, fault=fault)
     yield Scenario("fault_half_rope", "Qwen2", "half", tokens=128, style=FSDP1, fault=Fault("rope_theta", 10_000.0))
     yield Scenario("fault_half_down", "Qwen2", "half", tokens=128, style=FSDP1, fault=Fault("weight_noise", 0.2, 15, "mlp.down_proj"))
@@ -163,6 +205,7 @@ def _same_code() -> Iterator[Scenario]:
     yield train
     yield replace(train, name="same_identical_mix", mix=True)
     yield replace(train, name="same_identical_fsdp1", style=FSDP1, backward="placeholders", micro_batches=2)
+    yield replace(train, name="same_recompute", style=TrainStyle("checkpoint", recompute=True), right_style=TrainStyle())
     yield replace(train, name="same_wrappers", right_style=FSDP1)
     yield replace(train, name="same_wrappers_fsdp2_ddp", style=TrainStyle("fsdp2"), right_style=TrainStyle("ddp"))
     yield replace(train, name="same_extra_ops", mix=True, right_style=TrainStyle(extra_ops=(1,)))

@@ -1,4 +1,5 @@
 """Model families and sizes as data: what a decoder is made of and what its modules are called on the training side."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass

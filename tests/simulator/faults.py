@@ -1,4 +1,5 @@
 """Faults on the inference side, and the canonical modules at which each first shows."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -9,10 +10,23 @@ from tests.simulator.families import Family, Size
 from tests.simulator.precision import Array, Precision
 from tests.simulator.weights import Weights
 
-FUSED = {"q_proj": "self_attn.qkv_proj", "k_proj": "self_attn.qkv_proj", "v_proj": "self_attn.qkv_proj",
-         "gate_proj": "mlp.gate_up_proj", "up_proj": "mlp.gate_up_proj"}
-WEIGHT_KINDS = ("weight_noise", "weight_scaled", "weight_transposed", "weight_stale", "weight_zeroed", "weight_swapped", "bias_noise",
-                "bias_removed")
+FUSED = {
+    "q_proj": "self_attn.qkv_proj",
+    "k_proj": "self_attn.qkv_proj",
+    "v_proj": "self_attn.qkv_proj",
+    "gate_proj": "mlp.gate_up_proj",
+    "up_proj": "mlp.gate_up_proj",
+}
+WEIGHT_KINDS = (
+    "weight_noise",
+    "weight_scaled",
+    "weight_transposed",
+    "weight_stale",
+    "weight_zeroed",
+    "weight_swapped",
+    "bias_noise",
+    "bias_removed",
+)
 
 
 @dataclass(frozen=True)

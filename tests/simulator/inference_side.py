@@ -1,5 +1,6 @@
 """The same decoder the way vLLM runs it: flat [T, H] tensors, fused projections, the residual carried apart and added in float32
 inside the norm, one rounding per fused kernel, other summation orders."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -19,10 +20,13 @@ NO_FAULT = Fault("none")
 
 @dataclass(frozen=True)
 class Kernels:
-    """Arithmetic of the inference engine, all of it honest. `split` cuts each matmul's inner dimension into that many float32
-    partial sums; with `partial_rounding` row-parallel partials are rounded before they are added (a split-K workspace or an
-    all-reduce in the model's dtype). `norm_once`, `activation_once`, `rope_once`: one rounding a kernel instead of one an
-    operation. `add_rounding` rounds the residual sum before the norm sees it. `block` is the number of keys an attention block takes, `probability_rounding` rounds probabilities before P·V."""
+    """Arithmetic of the inference engine, all of it honest.
+
+    `split` cuts each matmul's inner dimension into that many float32 partial sums; with `partial_rounding` row-parallel partials are
+    rounded before they are added (a split-K workspace or an all-reduce in the model's dtype). `norm_once`, `activation_once`,
+    `rope_once`: one rounding a kernel instead of one an operation. `add_rounding` rounds the residual sum before the norm sees it.
+    `block` is the number of keys an attention block takes, `probability_rounding` rounds probabilities before P·V.
+    """
 
     split: int = 3
     partial_rounding: bool = False
@@ -37,8 +41,16 @@ class Kernels:
 class InferenceModel:
     """Runs and records forward calls; one instance is one process."""
 
-    def __init__(self, family: Family, size: Size, precision: Precision, weights: Weights, recorder: Recorder, kernels: Kernels,
-                 fault: Fault = NO_FAULT) -> None:
+    def __init__(
+        self,
+        family: Family,
+        size: Size,
+        precision: Precision,
+        weights: Weights,
+        recorder: Recorder,
+        kernels: Kernels,
+        fault: Fault = NO_FAULT,
+    ) -> None:
         self.family, self.size, self.precision, self.weights = family, size, precision, weights
         self.recorder, self.kernels, self.fault = recorder, kernels, fault
 
@@ -71,7 +83,7 @@ class InferenceModel:
         pieces = np.array_split(np.arange(values.shape[1]), max(1, min(self.kernels.split, values.shape[1] // 8)))
         total: Array | None = None
         for piece in reversed(pieces):
-            part = values[:, piece[0]:piece[-1] + 1] @ weight[:, piece[0]:piece[-1] + 1].T
+            part = values[:, piece[0] : piece[-1] + 1] @ weight[:, piece[0] : piece[-1] + 1].T
             if partial:
                 part = self.precision.round(part)
             total = part if total is None else total + part
@@ -108,7 +120,7 @@ class InferenceModel:
             factor = weight + np.float32(1.0) if fault.hits("norm_plus_one", layer, part) else weight
             with np.errstate(invalid="ignore", over="ignore"):
                 square = total * total
-                mean = (np.sum(square[..., ::-1], axis=-1, keepdims=True, dtype=np.float32) / np.float32(square.shape[-1]))
+                mean = np.sum(square[..., ::-1], axis=-1, keepdims=True, dtype=np.float32) / np.float32(square.shape[-1])
                 shifted = mean + eps
                 inverse = (np.float32(1.0) / np.sqrt(shifted)).astype(np.float32)
                 scaled = total * inverse
@@ -172,8 +184,7 @@ class InferenceModel:
             with rec.module(f"{path}.attn", "Attention", [q, k, v]) as attn:
                 attended = self._stain(self._attend(q, k, v, layer), layer, "self_attn.attn")
                 attn.output = [attended]
-            output = self._linear(f"{path}.o_proj", "RowParallelLinear", [f"{path}.o_proj"], attended, layer, "self_attn.o_proj",
-                                  row=True)
+            output = self._linear(f"{path}.o_proj", "RowParallelLinear", [f"{path}.o_proj"], attended, layer, "self_attn.o_proj", row=True)
             call.output = [output]
         return output
 
@@ -232,7 +243,7 @@ class InferenceModel:
             if fault.hits("window", layer):
                 allowed = allowed & (columns > rows - int(fault.size))
             with np.errstate(invalid="ignore", over="ignore"):
-                scores = (heads[0] @ wide_k[:, start:start + block].transpose(0, 2, 1)) * scale
+                scores = (heads[0] @ wide_k[:, start : start + block].transpose(0, 2, 1)) * scale
                 scores = np.where(allowed, scores, np.float32(-np.inf))
                 higher = np.maximum(peak, scores.max(axis=-1, keepdims=True))
                 floor = np.where(np.isfinite(higher), higher, np.float32(0.0))
@@ -240,12 +251,16 @@ class InferenceModel:
                 fading = np.exp(np.where(np.isfinite(peak), peak, -np.inf) - floor)
                 mixed = p.round(powers) if self.kernels.probability_rounding else powers
                 weight = weight * fading + powers.sum(axis=-1, keepdims=True)
-                total = total * fading + mixed @ wide_v[:, start:start + block]
+                total = total * fading + mixed @ wide_v[:, start : start + block]
             peak = higher
         with np.errstate(invalid="ignore", divide="ignore"):
             output = p.round((total / weight).transpose(1, 0, 2).reshape(count, -1))
-        rec.api("Functional.scaled_dot_product_attention", [part[None] for part in heads],
-                [output.reshape(1, count, size.heads, dim).transpose(0, 2, 1, 3)], {"is_causal": True, "enable_gqa": True})
+        rec.api(
+            "Functional.scaled_dot_product_attention",
+            [part[None] for part in heads],
+            [output.reshape(1, count, size.heads, dim).transpose(0, 2, 1, 3)],
+            {"is_causal": True, "enable_gqa": True},
+        )
         return output
 
     def _mlp(self, layer: int, normed: Array) -> Array:
@@ -265,7 +280,9 @@ class InferenceModel:
                 rec.api("Functional.gelu" if wrong else "Functional.silu", [gate], [p.round(active)])
                 rec.api("Tensor.__mul__", [p.round(active), up], [product])
                 act.output = [product]
-            output = self._linear(f"{path}.down_proj", "RowParallelLinear", [f"{path}.down_proj"], product, layer, "mlp.down_proj", row=True)
+            output = self._linear(
+                f"{path}.down_proj", "RowParallelLinear", [f"{path}.down_proj"], product, layer, "mlp.down_proj", row=True
+            )
             call.output = [output]
         return output
 

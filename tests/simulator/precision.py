@@ -3,6 +3,7 @@
 Every array of the simulator is float32 and holds values that its dtype can represent; `Precision.round` is applied after each
 operation, as a kernel stores its result.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass

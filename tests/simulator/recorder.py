@@ -1,4 +1,5 @@
 """Writes what a model does as msprobe 26.2 writes it: records in completion order, structure in start order, shared stacks."""
+
 from __future__ import annotations
 
 import json
@@ -15,6 +16,9 @@ import numpy as np
 from tests.simulator.precision import Array, Precision
 
 SINGLE = Precision("float32")
+TORCH_MODULE = "/opt/venv/lib/python3.11/site-packages/torch/nn/modules/module.py"
+INNER = f"File {TORCH_MODULE}, line 1884, in _call_impl, \n return inner()"
+OUTER = f"File {TORCH_MODULE}, line 1778, in _wrapped_call_impl, \n return self._call_impl(*args, **kwargs)"
 
 
 @dataclass(frozen=True)
@@ -65,8 +69,16 @@ class Recorder:
     recorded too. `watched` paths keep their first call's inputs and outputs (arrays) in `seen`.
     """
 
-    def __init__(self, precision: Precision, *, trains: bool, mix: bool, wrap: Callable[[str, str], tuple[str, str]],
-                 source: str, watched: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self,
+        precision: Precision,
+        *,
+        trains: bool,
+        mix: bool,
+        wrap: Callable[[str, str], tuple[str, str]],
+        source: str,
+        watched: frozenset[str] = frozenset(),
+    ) -> None:
         self.precision, self.trains, self.mix, self.wrap, self.source, self.watched = precision, trains, mix, wrap, source, watched
         self.data: dict[str, Any] = {}
         self.construct: dict[str, str | None] = {}
@@ -114,8 +126,9 @@ class Recorder:
         return ".".join(part for part in ("Module", wrapped, wrapped_class, direction) if part)
 
     @contextmanager
-    def module(self, path: str, kind: str, args: list[Any], kwargs: dict[str, Any] | None = None,
-               parameters: dict[str, Array] | None = None) -> Iterator[Call]:
+    def module(
+        self, path: str, kind: str, args: list[Any], kwargs: dict[str, Any] | None = None, parameters: dict[str, Array] | None = None
+    ) -> Iterator[Call]:
         """Record one forward call. Inputs are read on entry, as a pre-hook does; the record is written when the call returns."""
         base = self.module_name(path, kind)
         number = self._calls.get(base, 0)
@@ -137,6 +150,13 @@ class Recorder:
         self.data[call.name] = record
         if path in self.watched and path not in self.seen:
             self.seen[path] = (list(args), list(call.output))
+
+    @contextmanager
+    def inside(self, name: str) -> Iterator[None]:
+        """Calls made here are children of `name` (a recomputation runs inside a backward record)."""
+        self._open.append(name)
+        yield
+        self._open.pop()
 
     def _settle(self) -> None:
         for name, parent in self._pending:
@@ -173,20 +193,21 @@ class Recorder:
     # -- files -------------------------------------------------------------------------------------------------------
     def _stack(self, name: str, place: str) -> None:
         if place not in self._stacks:
-            line = 100 + sum(place.encode()) % 400
-            code = place.split(".")[-1]
-            self._stacks[place] = ([], [
-                "File /opt/venv/lib/python3.11/site-packages/torch/nn/modules/module.py, line 1884, in _call_impl, \n return inner()",
-                f"File {self.source}, line {line}, in forward, \n hidden_states = self.{code}(hidden_states)",
-                "File /opt/venv/lib/python3.11/site-packages/torch/nn/modules/module.py, line 1778, in _wrapped_call_impl, "
-                "\n return self._call_impl(*args, **kwargs)"])
+            line, code = 100 + sum(place.encode()) % 400, place.rpartition(".")[2]
+            here = f"File {self.source}, line {line}, in forward, \n hidden_states = self.{code}(hidden_states)"
+            self._stacks[place] = ([], [INNER, here, OUTER])
         self._stacks[place][0].append(name)
 
     def write(self, folder: Path) -> None:
         """Write dump.json, construct.json and stack.json into `folder`, which is created."""
         folder.mkdir(parents=True, exist_ok=True)
-        dump = {"task": "statistics", "level": "mix" if self.mix else "L0", "framework": "pytorch", "dump_data_dir": None,
-                "data": self.data}
+        dump = {
+            "task": "statistics",
+            "level": "mix" if self.mix else "L0",
+            "framework": "pytorch",
+            "dump_data_dir": None,
+            "data": self.data,
+        }
         shared = {str(index): [names, frames] for index, (names, frames) in enumerate(self._stacks.values())}
         for name, content in (("dump.json", dump), ("construct.json", self.construct), ("stack.json", shared)):
             (folder / name).write_text(json.dumps(content, indent=1), encoding="utf-8")

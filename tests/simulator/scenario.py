@@ -1,9 +1,10 @@
 """A scenario, its truth, and the pair of dumps it becomes."""
+
 from __future__ import annotations
 
 import json
 import tempfile
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from tests.simulator.backward import record_backward
 from tests.simulator.families import FAMILIES, SIZES, Family, Size
 from tests.simulator.faults import Fault, acceptable, damage_weights
 from tests.simulator.inference_side import NO_FAULT, InferenceModel, Kernels
+from tests.simulator.noise import measure
 from tests.simulator.precision import Array, Precision
-from tests.simulator.recorder import Recorder, Tagged
+from tests.simulator.recorder import Recorder, Tagged, statistics
 from tests.simulator.train_side import Tape, TrainModel, TrainStyle
 from tests.simulator.weights import Character, Weights, make_weights
 from tests.simulator.wrapping import records_root, wrapper
@@ -38,9 +40,9 @@ class Scenario:
     dtype: str = "bfloat16"
     tokens: int = 12
     seed: int = 0
-    character: Character = Character()
-    style: TrainStyle = TrainStyle()
-    kernels: Kernels = Kernels()
+    character: Character = field(default_factory=Character)
+    style: TrainStyle = field(default_factory=TrainStyle)
+    kernels: Kernels = field(default_factory=Kernels)
     fault: Fault | None = None
     right: str = "inference"
     right_style: TrainStyle | None = None
@@ -56,7 +58,8 @@ class Scenario:
 class Truth:
     """`verdicts` and `modules` are the acceptable answers (modules: most precise first; empty = none expected). `effect` is the
     fault's own relative L2 change at the first of `modules`, measured on the arrays by running the inference side with and without
-    it; `noise` is the honest difference of the two sides there; both None where there is no fault. `parameter_visible` says whether
+    it; `noise` is the honest difference of the two sides there; both None where there is no fault. `moved` and `honest` are the same
+    two differences as the written statistics show them (uNorm, uExtreme, z as in `noise`). `parameter_visible` says whether
     a weight fault changes any written statistic of its parameter."""
 
     verdicts: tuple[str, ...]
@@ -64,12 +67,14 @@ class Truth:
     premises: dict[str, str] = field(default_factory=dict)
     effect: float | None = None
     noise: float | None = None
+    moved: dict[str, float] = field(default_factory=dict)
+    honest: dict[str, float] = field(default_factory=dict)
     parameter_visible: bool | None = None
 
     @property
     def clear(self) -> bool:
         """A fault that stands well out of the noise where it happens."""
-        return self.effect is not None and self.noise is not None and not self.effect < 10 * max(self.noise, 1e-7)
+        return self.effect is not None and self.noise is not None and not self.effect < 5 * max(self.noise, 1e-7)
 
 
 @dataclass(frozen=True)
@@ -109,7 +114,7 @@ class _Build:
     def run(self) -> tuple[Recorder, Recorder, Truth]:
         scenario, fault = self.scenario, self.scenario.fault
         modules = acceptable(fault, self.size, fused=scenario.right != "train") if fault else ()
-        watched = frozenset(_watched(modules[0])) if modules else frozenset()
+        watched = frozenset(path for module in modules for path in _watched(module))
         left = self._train(self.weights, scenario.style, watched)
         damaged = self.weights
         if fault and fault.is_weight:
@@ -123,9 +128,15 @@ class _Build:
     # -- sides -------------------------------------------------------------------------------------------------------
     def _train(self, weights: Weights, style: TrainStyle, watched: frozenset[str], gradient_fault: Fault | None = None) -> Recorder:
         scenario = self.scenario
-        recorder = Recorder(self.precision, trains=True, mix=scenario.mix, wrap=wrapper(style.wrapping), watched=watched,
-                            source=f"/opt/venv/lib/python3.11/site-packages/transformers/models/{self.family.name.lower()}/"
-                                   f"modeling_{self.family.name.lower()}.py")
+        recorder = Recorder(
+            self.precision,
+            trains=True,
+            mix=scenario.mix,
+            wrap=wrapper(style.wrapping),
+            watched=watched,
+            source=f"/opt/venv/lib/python3.11/site-packages/transformers/models/{self.family.name.lower()}/"
+            f"modeling_{self.family.name.lower()}.py",
+        )
         model = TrainModel(self.family, self.size, self.precision, weights, recorder, style, records_root(style.wrapping))
         rng = np.random.default_rng(scenario.seed + 15485863)
         for batch in range(scenario.micro_batches):
@@ -138,14 +149,28 @@ class _Build:
             tape = Tape() if scenario.backward else None
             logits = model.forward(tokens[None], positions[None], keep, tape)
             if tape is not None:
-                record_backward(model, tape, tokens[None], positions[None], logits, batch,
-                                placeholders=scenario.backward == "placeholders", fault=gradient_fault)
+                record_backward(
+                    model,
+                    tape,
+                    tokens[None],
+                    positions[None],
+                    logits,
+                    batch,
+                    placeholders=scenario.backward == "placeholders",
+                    fault=gradient_fault,
+                )
         return recorder
 
     def _infer(self, weights: Weights, fault: Fault, watched: frozenset[str]) -> Recorder:
         scenario = self.scenario
-        recorder = Recorder(self.precision, trains=False, mix=scenario.mix, wrap=lambda path, kind: (path, kind), watched=watched,
-                            source=f"/opt/venv/lib/python3.11/site-packages/vllm/model_executor/models/{self.family.name.lower()}.py")
+        recorder = Recorder(
+            self.precision,
+            trains=False,
+            mix=scenario.mix,
+            wrap=lambda path, kind: (path, kind),
+            watched=watched,
+            source=f"/opt/venv/lib/python3.11/site-packages/vllm/model_executor/models/{self.family.name.lower()}.py",
+        )
         tokens = self.tokens
         if scenario.other == "tokens":
             tokens = self.rng.permutation(self.size.vocabulary)[: tokens.size] if tokens.size <= self.size.vocabulary else tokens[::-1]
@@ -172,15 +197,27 @@ class _Build:
         if fault is None:
             return Truth(("consistent", "identical"))
         clean = self._infer(self.weights, NO_FAULT, watched)
-        effect, noise = _effect(modules[0], clean, right), _effect(modules[0], left, clean)
+        place = next((module for module in modules if _values(right, module) and _values(left, module)), modules[0])
+        effect, noise = _effect(place, clean, right), _effect(place, left, clean)
+        moved, honest = self._shown(place, clean, right), self._shown(place, left, clean)
         premises = {"positions": "failed"} if fault.kind.startswith("positions") else {}
         if fault.kind == "positions_offset":
-            return Truth(("consistent", "identical"), (), premises, effect, noise)
+            return Truth(("consistent", "identical"), (), premises, effect, noise, moved, honest)
         visible = self._parameter_visible(damaged) if fault.is_weight else None
-        truth = Truth(("diverged",), modules, premises, effect, noise, visible)
+        truth = Truth(("diverged",), modules, premises, effect, noise, moved, honest, visible)
         if visible or truth.clear:
             return truth
-        return Truth(("diverged", "consistent"), modules, premises, effect, noise, visible)
+        return replace(truth, verdicts=("diverged", "consistent"))
+
+    def _shown(self, module: str, one: Recorder, other: Recorder) -> dict[str, float]:
+        """Largest uNorm, uExtreme and z between the statistics of a module's outputs on two sides."""
+        worst: dict[str, float] = {}
+        for a, b in zip(_values(one, module) or [], _values(other, module) or [], strict=False):
+            leaves = [{**statistics(values, self.precision), "dtype": self.precision.torch_name, "n": values.size} for values in (a, b)]
+            if all(np.isfinite(leaf[key]) for leaf in leaves for key in ("Max", "Min", "Mean", "Norm")):
+                for key, value in measure(leaves[0], leaves[1]).items():
+                    worst[key] = max(worst.get(key, 0.0), value)
+        return worst
 
     def _same_code_truth(self, modules: tuple[str, ...], left: Recorder, right: Recorder) -> Truth:
         scenario = self.scenario
@@ -206,8 +243,11 @@ class _Build:
                         groups[name.replace(part, fused)] = [name.replace(part, other) for other in parts]
             if not any(name in group for group in groups.values()):
                 groups[name] = [name]
-        return any(recorder.leaf(Tagged(np.concatenate([self.weights[part] for part in group])))
-                   != recorder.leaf(Tagged(np.concatenate([damaged[part] for part in group]))) for group in groups.values())
+        return any(
+            recorder.leaf(Tagged(np.concatenate([self.weights[part] for part in group])))
+            != recorder.leaf(Tagged(np.concatenate([damaged[part] for part in group])))
+            for group in groups.values()
+        )
 
 
 def wrong_positions(positions: Array, kind: int) -> Array:
@@ -223,7 +263,7 @@ def wrong_positions(positions: Array, kind: int) -> Array:
 
 def _watched(module: str) -> list[str]:
     """The module and its partners on the training side."""
-    parent, leaf = module.rsplit(".", 1)
+    parent, _, leaf = module.rpartition(".")
     watched = [module] + [f"{parent}.{part}" for part in PARTNERS.get(leaf, ())]
     if leaf in READ_AT_INPUT:
         watched.append(f"{parent}.{READ_AT_INPUT[leaf].split('.')[-1]}")
@@ -232,7 +272,7 @@ def _watched(module: str) -> list[str]:
 
 def _values(recorder: Recorder, module: str) -> list[Array] | None:
     """Output arrays of a module as flat [T, …], whichever side they come from."""
-    parent, leaf = module.rsplit(".", 1)
+    parent, _, leaf = module.rpartition(".")
     if leaf in PARTNERS and module not in recorder.seen:
         parts = [recorder.seen.get(f"{parent}.{part}") for part in PARTNERS[leaf]]
         if any(part is None for part in parts):

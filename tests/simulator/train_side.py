@@ -1,7 +1,9 @@
 """A decoder the way Hugging Face transformers runs it in training: [B, S, H] tensors, separate projections, the residual added and
 rounded before each norm, RMSNorm cast before it is multiplied by its weight."""
+
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +18,8 @@ from tests.simulator.weights import Weights
 @dataclass(frozen=True)
 class TrainStyle:
     """How this version of the library calls its modules. `attention` is `fused` (float32 inside, one rounding) or `eager` (scores
-    and probabilities rounded). `extra_ops` lists layers that make two API calls more, as a debugging hook would."""
+    and probabilities rounded). `recompute` runs a layer's modules again in the backward pass (gradient checkpointing). `extra_ops`
+    lists layers that make two API calls more, as a debugging hook would."""
 
     wrapping: str = "plain"
     attention: str = "fused"
@@ -24,15 +27,17 @@ class TrainStyle:
     attention_positional: bool = False
     rotary_keyword: bool = False
     cache_name: str = "cache"
+    recompute: bool = False
     extra_ops: tuple[int, ...] = ()
 
 
 @dataclass
 class Tape:
-    """What the backward pass needs: layer → name → array, plus the ends of the network."""
+    """What the backward pass needs: layer → name → array, the ends of the network, and a call a layer that runs it again."""
 
     layers: list[dict[str, Array]] = field(default_factory=list)
     ends: dict[str, Array] = field(default_factory=dict)
+    again: list[Callable[[], object]] = field(default_factory=list)
 
 
 def rope_tables(positions: Array, dim: int, theta: float, precision: Precision) -> tuple[Array, Array]:
@@ -62,8 +67,9 @@ def softmax(scores: Array) -> Array:
 class TrainModel:
     """Runs and records forward calls; one instance is one process."""
 
-    def __init__(self, family: Family, size: Size, precision: Precision, weights: Weights, recorder: Recorder, style: TrainStyle,
-                 root: bool) -> None:
+    def __init__(
+        self, family: Family, size: Size, precision: Precision, weights: Weights, recorder: Recorder, style: TrainStyle, root: bool
+    ) -> None:
         self.family, self.size, self.precision, self.weights = family, size, precision, weights
         self.recorder, self.style, self.root = recorder, style, root
 
@@ -73,8 +79,12 @@ class TrainModel:
         shared = {"attention_mask": keep_mask, "position_ids": positions}
         if not self.root:
             return self._forward(tokens, positions, keep_mask, tape)
-        with rec.module("", family.class_of("ForCausalLM"), [], {"input_ids": tokens, "position_ids": positions,
-                                                                  "attention_mask": shared["attention_mask"], "use_cache": False}) as call:
+        with rec.module(
+            "",
+            family.class_of("ForCausalLM"),
+            [],
+            {"input_ids": tokens, "position_ids": positions, "attention_mask": shared["attention_mask"], "use_cache": False},
+        ) as call:
             logits = self._forward(tokens, positions, keep_mask, tape)
             call.output = [{"loss": None, "logits": logits, style.cache_name: None, "hidden_states": None, "attentions": None}]
         return logits
@@ -82,9 +92,19 @@ class TrainModel:
     def _forward(self, tokens: Array, positions: Array, keep_mask: Array | None, tape: Tape | None) -> Array:
         rec, family, weights, style = self.recorder, self.family, self.weights, self.style
         mask = None if keep_mask is None else _full_mask(keep_mask)
-        with rec.module("model", family.class_of("Model"), [], {
-                "input_ids": tokens, "attention_mask": keep_mask, "position_ids": positions, style.cache_name: None,
-                "inputs_embeds": None, "use_cache": False}) as model:
+        with rec.module(
+            "model",
+            family.class_of("Model"),
+            [],
+            {
+                "input_ids": tokens,
+                "attention_mask": keep_mask,
+                "position_ids": positions,
+                style.cache_name: None,
+                "inputs_embeds": None,
+                "use_cache": False,
+            },
+        ) as model:
             embedding = weights["model.embed_tokens.weight"]
             with rec.module("model.embed_tokens", "Embedding", [tokens], parameters={"weight": embedding}) as call:
                 hidden = embedding[tokens]
@@ -138,43 +158,78 @@ class TrainModel:
             call.output = [output]
         return output
 
-    def _layer(self, layer: int, hidden: Array, positions: Array, cos: Array, sin: Array, tables: list[Tagged], mask: Array | None,
-               tape: Tape | None) -> Array:
+    def _layer(
+        self,
+        layer: int,
+        hidden: Array,
+        positions: Array,
+        cos: Array,
+        sin: Array,
+        tables: list[Tagged],
+        mask: Array | None,
+        tape: Tape | None,
+    ) -> Array:
         rec, p, family, style = self.recorder, self.precision, self.family, self.style
         path = f"model.layers.{layer}"
         kept: dict[str, Array] = {"in": hidden}
-        kwargs: dict[str, Any] = {"attention_mask": mask, "position_embeddings": tables, "position_ids": positions,
-                                  style.cache_name: None, "use_cache": False}
+        kwargs: dict[str, Any] = {
+            "attention_mask": mask,
+            "position_embeddings": tables,
+            "position_ids": positions,
+            style.cache_name: None,
+            "use_cache": False,
+        }
         args: list[Any] = [hidden]
         if style.layer_keyword:
             args, kwargs = [], {"hidden_states": hidden, **kwargs}
         with rec.module(path, family.class_of("DecoderLayer"), args, kwargs) as call:
-            normed = kept["normed"] = self._norm(f"{path}.input_layernorm", hidden)
-            if layer in style.extra_ops:
-                rec.api("Tensor.__add__", [normed, 0.0], [normed])
-                rec.api("Tensor.__mul__", [normed, 1.0], [normed])
-            attended = self._attention(f"{path}.self_attn", normed, positions, cos, sin, tables, mask, kept)
-            middle = kept["middle"] = p.round(hidden + attended)
-            rec.api("Tensor.__add__", [hidden, attended], [middle])
-            normed = kept["normed2"] = self._norm(f"{path}.post_attention_layernorm", middle)
-            fed = self._mlp(f"{path}.mlp", normed, kept)
+
+            def body(kept: dict[str, Array]) -> tuple[Array, Array]:
+                normed = kept["normed"] = self._norm(f"{path}.input_layernorm", hidden)
+                if layer in style.extra_ops:
+                    rec.api("Tensor.__add__", [normed, 0.0], [normed])
+                    rec.api("Tensor.__mul__", [normed, 1.0], [normed])
+                attended = self._attention(f"{path}.self_attn", normed, positions, cos, sin, tables, mask, kept)
+                middle = kept["middle"] = p.round(hidden + attended)
+                rec.api("Tensor.__add__", [hidden, attended], [middle])
+                normed = kept["normed2"] = self._norm(f"{path}.post_attention_layernorm", middle)
+                return middle, self._mlp(f"{path}.mlp", normed, kept)
+
+            middle, fed = body(kept)
             output = p.round(middle + fed)
             rec.api("Tensor.__add__", [middle, fed], [output])
             call.output = [output]
         if tape is not None:
             tape.layers.append(kept)
+            tape.again.append(lambda: body({}))
         return output
 
-    def _attention(self, path: str, normed: Array, positions: Array, cos: Array, sin: Array, tables: list[Tagged],
-                   mask: Array | None, kept: dict[str, Array]) -> Array:
+    def _attention(
+        self,
+        path: str,
+        normed: Array,
+        positions: Array,
+        cos: Array,
+        sin: Array,
+        tables: list[Tagged],
+        mask: Array | None,
+        kept: dict[str, Array],
+    ) -> Array:
         rec, size, family, style = self.recorder, self.size, self.family, self.style
         batch, length = normed.shape[:2]
-        kwargs: dict[str, Any] = {"hidden_states": normed, "attention_mask": mask, "position_ids": positions,
-                                  style.cache_name: None, "use_cache": False, "position_embeddings": tables}
+        kwargs: dict[str, Any] = {
+            "hidden_states": normed,
+            "attention_mask": mask,
+            "position_ids": positions,
+            style.cache_name: None,
+            "use_cache": False,
+            "position_embeddings": tables,
+        }
         args: list[Any] = []
         if style.attention_positional:
             args = [kwargs.pop("hidden_states")]
         with rec.module(path, family.class_of("Attention"), args, kwargs) as call:
+
             def heads(part: str, count: int) -> Array:
                 values = self._linear(f"{path}.{part}_proj", normed)
                 kept[f"{part}_linear"] = values
@@ -209,7 +264,7 @@ class TrainModel:
         rec, p, size = self.recorder, self.precision, self.size
         group = size.heads // size.kv_heads
         wide_k, wide_v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
-        scale = np.float32(size.head_dim ** -0.5)
+        scale = np.float32(size.head_dim**-0.5)
         length = q.shape[2]
         allowed = np.tril(np.ones((length, length), dtype=bool)) if mask is None else mask
         eager = self.style.attention == "eager"
@@ -224,8 +279,12 @@ class TrainModel:
             rec.api("Functional.softmax", [scores], [single(probabilities)], {"dim": -1})
             rec.api("Torch.matmul", [probabilities, wide_v], [output])
         else:
-            rec.api("Functional.scaled_dot_product_attention", [q, k, v], [output], {
-                "attn_mask": mask, "dropout_p": 0.0, "scale": float(scale), "is_causal": mask is None, "enable_gqa": True})
+            rec.api(
+                "Functional.scaled_dot_product_attention",
+                [q, k, v],
+                [output],
+                {"attn_mask": mask, "dropout_p": 0.0, "scale": float(scale), "is_causal": mask is None, "enable_gqa": True},
+            )
         return output
 
     def _mlp(self, path: str, normed: Array, kept: dict[str, Array]) -> Array:

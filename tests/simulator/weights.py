@@ -4,6 +4,7 @@ Scales follow the usual initialisation (embedding 0.02, linears 1/sqrt(fan in), 
 starts small and grows with depth. Options add what trained models have and random ones lack: norm weights with heavy channels,
 large key biases, and a "massive activation", one channel of the first token that an early MLP drives to hundreds.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -14,8 +15,15 @@ from tests.simulator.families import Family, Size
 from tests.simulator.precision import Array, Precision
 
 Weights = dict[str, Array]
-LAYER_LINEARS = ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
-                 "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj")
+LAYER_LINEARS = (
+    "self_attn.q_proj",
+    "self_attn.k_proj",
+    "self_attn.v_proj",
+    "self_attn.o_proj",
+    "mlp.gate_proj",
+    "mlp.up_proj",
+    "mlp.down_proj",
+)
 
 
 @dataclass(frozen=True)
@@ -66,9 +74,15 @@ def make_weights(family: Family, size: Size, precision: Precision, seed: int, ch
 
 def linear_shape(part: str, size: Size) -> tuple[int, int]:
     """(output width, input width) of a layer's linear."""
-    return {"q_proj": (size.q_width, size.hidden), "k_proj": (size.kv_width, size.hidden), "v_proj": (size.kv_width, size.hidden),
-            "o_proj": (size.hidden, size.q_width), "gate_proj": (size.intermediate, size.hidden),
-            "up_proj": (size.intermediate, size.hidden), "down_proj": (size.hidden, size.intermediate)}[part.split(".")[1]]
+    return {
+        "q_proj": (size.q_width, size.hidden),
+        "k_proj": (size.kv_width, size.hidden),
+        "v_proj": (size.kv_width, size.hidden),
+        "o_proj": (size.hidden, size.q_width),
+        "gate_proj": (size.intermediate, size.hidden),
+        "up_proj": (size.intermediate, size.hidden),
+        "down_proj": (size.hidden, size.intermediate),
+    }[part.split(".")[1]]
 
 
 def _drive_first_token(weights: Weights, size: Size, precision: Precision, height: float, rng: np.random.Generator) -> None:

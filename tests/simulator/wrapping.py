@@ -1,4 +1,5 @@
 """What training wrappers do to module paths and classes."""
+
 from __future__ import annotations
 
 import re
