@@ -1,0 +1,301 @@
+"""Zip, tar and tar.gz as lists of members that are streamed, never extracted.
+
+A tar.gz cannot be read out of order, so its json files are first copied to a temporary file (tensor files are passed over); zips and plain
+tars are read in place.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import struct
+import tarfile
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import IO
+
+from compare.engine.errors import DumpError
+from compare.engine.ingest import limits
+from compare.engine.ingest.member import Member
+from compare.engine.ingest.source import Meter, Source, os_error, printable
+from compare.engine.model import LeftAside
+
+LOOSE = 0  # origin of files that came in no archive
+DRIVE = re.compile(r"[A-Za-z]:")
+ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
+GZIP_START = b"\x1f\x8b"
+TAR_MARK, TAR_MARK_AT = b"ustar", 257
+OTHER_ARCHIVES = {b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!\x1a\x07": "rar", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
+ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
+# Files of a dump that must not be taken for archives although torch.save writes zips.
+DATA_SUFFIXES = (".json", ".jsonl", ".pt", ".pth", ".npy", ".npz", ".bin", ".safetensors", ".log", ".csv", ".txt", ".yaml", ".yml", ".md")
+
+
+def kind_of(source: Source) -> str | None:
+    """"zip", "tar", "tar.gz", or None for a file that is no archive. Raises DumpError for a file that cannot be read or is another archive."""
+    name = source.name.lower()
+    if name.endswith(DATA_SUFFIXES):
+        return None
+    where = printable(source.name)
+    try:
+        with source.path.open("rb") as stream:
+            start = stream.read(512)
+    except OSError as error:
+        raise os_error(error, where) from error
+    if start.startswith(ZIP_STARTS):
+        return "zip"
+    if start.startswith(GZIP_START):
+        return "tar.gz"
+    if start[TAR_MARK_AT : TAR_MARK_AT + len(TAR_MARK)] == TAR_MARK:
+        return "tar"
+    for mark, other in OTHER_ARCHIVES.items():
+        if start.startswith(mark):
+            raise DumpError("archive_kind", where, kind=other)
+    if name.endswith(ARCHIVE_SUFFIXES):
+        raise DumpError("archive_damaged", where, detail="the file is empty" if not start else "its first bytes are those of no zip, tar or tar.gz")
+    return None
+
+
+class Expander:
+    """Turns the sources of a side into members. Open files live until ``close``; use as a context manager."""
+
+    def __init__(self, meter: Meter) -> None:
+        self.meter = meter
+        self.members: list[Member] = []
+        self.left_aside: list[LeftAside] = []
+        self.open_files = ExitStack()
+        self.archives = 0
+
+    def __enter__(self) -> Expander:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.open_files.close()
+
+    def add(self, source: Source) -> None:
+        """Add a loose file, or every member of an archive. Loose files are one tree, origin 0; each archive is its own. Raises DumpError."""
+        kind = kind_of(source)
+        where = printable(source.name)
+        if kind is None:
+            path = safe_path(source.name, where)
+            self.members.append(Member(path, where, _size(source), LOOSE, partial(_open_file, source.path)))
+            return
+        self.archives += 1
+        origin = self.archives
+        seen = len(self.members)
+        try:
+            if kind == "zip":
+                self._zip(source, where, origin)
+            elif kind == "tar":
+                self._tar(source, where, origin)
+            else:
+                self._tar_gz(source, where, origin)
+        except OSError as error:
+            if isinstance(error, gzip.BadGzipFile):
+                raise DumpError("archive_damaged", where, detail=str(error)) from error
+            raise os_error(error, where) from error
+        except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, struct.error, ValueError, OverflowError, NotImplementedError) as error:
+            raise DumpError("archive_damaged", where, detail=str(error) or type(error).__name__) from error
+        paths = [member.path for member in self.members[seen:]]
+        if len(set(paths)) != len(paths):
+            twice = next(path for path, following in pairwise(sorted(paths)) if path == following)
+            raise DumpError("member_twice", where, member=printable(twice))
+
+    def _zip(self, source: Source, where: str, origin: int) -> None:
+        _check_directory(source.path, where)
+        archive = self.open_files.enter_context(zipfile.ZipFile(source.path))
+        infos = archive.infolist()
+        _check_count(len(infos), where)
+        for info in infos:
+            path = safe_path(info.filename, f"{where}/{printable(info.filename)}")
+            if info.is_dir() or not path:
+                continue
+            place = f"{where}/{printable(path)}"
+            mode = info.external_attr >> 16
+            if mode & 0o170000 == 0o120000:
+                self._link(path, place, archive.read(info)[:4096].decode("utf-8", "replace") if info.file_size <= 4096 else "/")
+            elif not _is_json(path):
+                self.members.append(Member(path, place, info.file_size, origin, partial(_not_read, place)))
+            else:
+                if info.flag_bits & 0x1:
+                    raise DumpError("archive_encrypted", place)
+                if info.file_size > limits.BOMB_FROM and info.file_size > limits.BOMB_RATIO * max(info.compress_size, 1):
+                    raise DumpError("archive_bomb", place, size=info.file_size, packed=info.compress_size)
+                self.members.append(Member(path, place, info.file_size, origin, partial(archive.open, info)))
+
+    def _tar(self, source: Source, where: str, origin: int) -> None:
+        stream = self.open_files.enter_context(source.path.open("rb"))
+        for path, place, header in self._tar_members(_Guarded(stream), where):
+            opened = partial(_open_slice, source.path, header.offset_data, header.size)
+            self.members.append(Member(path, place, header.size, origin, opened))
+
+    def _tar_gz(self, source: Source, where: str, origin: int) -> None:
+        spool = self.open_files.enter_context(tempfile.TemporaryFile(prefix="probe-web-"))
+        total = 0
+        with source.path.open("rb") as packed, gzip.GzipFile(fileobj=packed) as unpacked:
+            guarded = _Guarded(unpacked, packed, where)
+            for path, place, header in self._tar_members(guarded, where):
+                at = spool.tell()
+                if _is_json(path):
+                    total += header.size
+                    if total > limits.LARGEST_JSON:
+                        raise DumpError("archive_too_large", where, limit=limits.LARGEST_JSON >> 30)
+                    guarded.seek(header.offset_data)
+                    self._copy(guarded, spool, header.size, place)
+                self.members.append(Member(path, place, header.size, origin, partial(_slice_of, spool, at, header.size)))
+            while guarded.read(limits.BLOCK):  # to the end: its checksum is checked there
+                self.meter.add(0)
+
+    def _copy(self, unpacked: _Guarded, spool: IO[bytes], size: int, place: str) -> None:
+        while size:
+            block = unpacked.read(min(size, limits.BLOCK))
+            if not block:
+                raise DumpError("archive_damaged", place, detail="the archive ends within it")
+            spool.write(block)
+            size -= len(block)
+            self.meter.add(0)
+
+    def _tar_members(self, stream: _Guarded, where: str) -> Iterator[tuple[str, str, tarfile.TarInfo]]:
+        with tarfile.open(fileobj=stream, mode="r:") as archive:  # type: ignore[call-overload]
+            count = 0
+            while (header := archive.next()) is not None:
+                archive.members = []  # tarfile would keep every header; we need none of them again
+                count += 1
+                _check_count(count, where)
+                self.meter.add(0)
+                place = f"{where}/{printable(header.name)}"
+                path = safe_path(header.name, place)
+                if header.issym() or header.islnk():
+                    self._link(path if header.issym() else "", place, header.linkname)
+                elif header.isdir() or not path:
+                    continue
+                elif not header.isreg() or header.issparse():
+                    self.left_aside.append(LeftAside(printable(path), "special_file"))
+                else:
+                    yield path, f"{where}/{printable(path)}", header
+
+    def _link(self, path: str, place: str, target: str) -> None:
+        """Links are never followed; one that would leave the archive marks the whole archive as hostile."""
+        depth = path.count("/")
+        for step in target.replace("\\", "/").split("/"):
+            depth += -1 if step == ".." else 0 if step in ("", ".") else 1
+            if depth < 0:
+                raise DumpError("archive_climbs", place, name=printable(target))
+        if target.startswith(("/", "\\")) or DRIVE.match(target):
+            raise DumpError("archive_climbs", place, name=printable(target))
+        self.left_aside.append(LeftAside(printable(path), "link"))
+
+
+class _Guarded(io.RawIOBase):
+    """What tarfile may read from: no header may ask for much at once, and packed bytes may not grow beyond measure."""
+
+    def __init__(self, stream: IO[bytes], packed: IO[bytes] | None = None, where: str = "") -> None:
+        self.stream = stream
+        self.packed = packed
+        self.where = where
+
+    def read(self, size: int = -1) -> bytes:
+        if size < 0 or size > limits.LARGEST_HEADER:
+            raise tarfile.ReadError("a header of an impossible size")
+        self._check_growth()
+        return self.stream.read(size)
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        while self.packed is not None and whence == 0 and offset - self.stream.tell() > limits.BLOCK:
+            self.stream.seek(self.stream.tell() + limits.BLOCK)
+            self._check_growth()
+        return self.stream.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self.stream.tell()
+
+    def _check_growth(self) -> None:
+        if self.packed is not None:
+            grown, packed = self.stream.tell(), self.packed.tell()
+            if grown > limits.BOMB_FROM and grown > limits.BOMB_RATIO * packed:
+                raise DumpError("archive_bomb", self.where, size=grown, packed=packed)
+
+
+def safe_path(name: str, where: str) -> str:
+    """The relative path of a member with ``/`` and without ``.``. Raises DumpError (archive_climbs) when it would leave its folder."""
+    path = name.replace("\\", "/")
+    steps = [step for step in path.split("/") if step not in ("", ".")]
+    if path.startswith("/") or ".." in steps or "\0" in path or DRIVE.match(path):
+        raise DumpError("archive_climbs", where, name=printable(name))
+    return "/".join(steps)
+
+
+def _is_json(path: str) -> bool:
+    return path.lower().endswith(".json")
+
+
+def _size(source: Source) -> int:
+    try:
+        return source.path.stat().st_size
+    except OSError as error:
+        raise os_error(error, printable(source.name)) from error
+
+
+def _check_count(count: int, where: str) -> None:
+    if count > limits.MOST_MEMBERS:
+        raise DumpError("archive_too_many", where, limit=limits.MOST_MEMBERS)
+
+
+def _check_directory(path: Path, where: str) -> None:
+    """Refuse a central directory that zipfile could not hold in memory, before zipfile reads it."""
+    tail = 22 + 65535 + 20
+    with path.open("rb") as stream:
+        size = stream.seek(0, 2)
+        stream.seek(max(0, size - tail))
+        end = stream.read()
+        at = end.rfind(b"PK\x05\x06")
+        if at < 0 or at + 22 > len(end):
+            raise DumpError("archive_damaged", where, detail="its end is missing: it was cut off, or not written to its end")
+        directory = struct.unpack_from("<L", end, at + 12)[0]
+        if directory == 0xFFFFFFFF and at >= 20:
+            record = struct.unpack_from("<4sLQL", end, at - 20)
+            stream.seek(min(record[2], size))
+            head = stream.read(56)
+            directory = struct.unpack_from("<Q", head, 40)[0] if len(head) == 56 else 0
+    if directory > limits.LARGEST_DIRECTORY:
+        raise DumpError("archive_too_many", where, limit=limits.MOST_MEMBERS)
+
+
+def _open_file(path: Path) -> AbstractContextManager[IO[bytes]]:
+    return path.open("rb")
+
+
+def _not_read(place: str) -> AbstractContextManager[IO[bytes]]:
+    raise DumpError("archive_damaged", place, detail="it is no json file")
+
+
+@contextmanager
+def _open_slice(path: Path, offset: int, size: int) -> Iterator[IO[bytes]]:
+    with path.open("rb") as stream:
+        yield _Slice(stream, offset, size)  # type: ignore[misc]
+
+
+@contextmanager
+def _slice_of(stream: IO[bytes], offset: int, size: int) -> Iterator[IO[bytes]]:
+    yield _Slice(stream, offset, size)  # type: ignore[misc]
+
+
+class _Slice(io.RawIOBase):
+    """The bytes ``offset`` … ``offset + size`` of a stream."""
+
+    def __init__(self, stream: IO[bytes], offset: int, size: int) -> None:
+        self.stream = stream
+        self.left = size
+        stream.seek(offset)
+
+    def read(self, size: int = -1) -> bytes:
+        block = self.stream.read(self.left if size < 0 else min(size, self.left))
+        self.left -= len(block)
+        return block

@@ -1,0 +1,185 @@
+"""Grows the columns of a dump while its records stream by."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Hashable, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from compare.engine.ingest.leaves import NUMBER_TYPES, TENSOR_TYPES, LeafValue, as_float, as_text, written_number
+from compare.engine.model import Group, Int32, Int64, Leaf, SlotTable, UInt8
+
+Item = TypeVar("Item", bound=Hashable)
+
+FLUSH = 1 << 15
+LARGEST_COUNT = 2**63 - 1
+NO_NUMBERS = (None, None, None, None)
+
+
+class Interned(dict[Item, int]):
+    """Every distinct item once; ``table[item]`` is its index, given on first sight."""
+
+    def __missing__(self, item: Item) -> int:
+        index = self[item] = len(self)
+        return index
+
+
+
+class SlotColumns:
+    """The slots of one dump: appended as plain Python values, packed into arrays every FLUSH slots so that memory stays near the result."""
+
+    def __init__(self) -> None:
+        self.names: Interned[str] = Interned()
+        self.types: Interned[str] = Interned()
+        self.dtypes: Interned[str] = Interned()
+        self.shapes: Interned[tuple[int, ...]] = Interned()
+        self.texts: Interned[str] = Interned()
+        # What many slots share (leaf, type, dtype, shape) is looked up once a slot instead of four times.
+        self.forms: Interned[tuple[Leaf, str | None, str | None, tuple[int, ...] | None]] = Interned()
+        self.name_list: list[int] = []
+        self.form_list: list[int] = []
+        self.numbers: list[float | None] = []
+        self.not_numbers: list[int] = []  # positions in ``numbers`` of NaNs that the dump holds, as against null
+        self.text_at: list[tuple[int, int]] = []
+        self.checksum_at: list[tuple[int, int]] = []
+        self.packed = 0
+        self.packed_names = array("i")
+        self.packed_forms = array("i")
+        self.packed_numbers = array("d")
+        self.packed_present = array("B")
+
+    def __len__(self) -> int:
+        return self.packed + len(self.name_list)
+
+    def forget(self, length: int) -> None:
+        """Take back the slots from ``length`` on; they must not have been packed."""
+        kept = length - self.packed
+        del self.name_list[kept:], self.form_list[kept:], self.numbers[4 * kept :]
+        for sparse in (self.text_at, self.checksum_at):
+            while sparse and sparse[-1][0] >= length:
+                sparse.pop()
+        while self.not_numbers and self.not_numbers[-1] >= 4 * kept:
+            self.not_numbers.pop()
+
+    def add(self, name: int, leaf: LeafValue | None) -> None:
+        """Append one slot. Raises leaves.Unreadable."""
+        self.name_list.append(name)
+        if leaf is None:
+            self.form_list.append(self.forms[Leaf.NULL, None, None, None])
+            self.numbers.extend(NO_NUMBERS)
+        elif leaf.dtype is not None or leaf.shape is not None or leaf.type in TENSOR_TYPES:
+            self._add_tensor(leaf)
+        else:
+            self._add_plain(leaf)
+
+    def _add_tensor(self, leaf: LeafValue) -> None:
+        kind = Leaf.TENSOR
+        numbers = (leaf.maximum, leaf.minimum, leaf.mean, leaf.norm)
+        if leaf.tensor_stat_index is not None or (leaf.md5_index is not None and numbers == NO_NUMBERS):
+            kind = Leaf.PLACEHOLDER
+        self.form_list.append(self.forms[kind, leaf.type, leaf.dtype, leaf.shape])
+        self.numbers.extend(numbers)
+        if leaf.md5 is not None:
+            self.checksum_at.append((len(self) - 1, self.texts[leaf.md5]))
+
+    def _add_plain(self, leaf: LeafValue) -> None:
+        value = leaf.value if leaf.value is not None else leaf.format if leaf.format is not None else leaf.group_ranks
+        if isinstance(value, str) and leaf.type in NUMBER_TYPES:
+            value = written if (written := written_number(value)) is not None else value
+        if isinstance(value, int | float):
+            self.form_list.append(self.forms[Leaf.NUMBER, leaf.type, None, None])
+            number = as_float(value)
+            if number != number:
+                self.not_numbers.extend(range(len(self.numbers), len(self.numbers) + 4))
+            self.numbers.extend((number,) * 4)
+        elif value is not None:
+            self.form_list.append(self.forms[Leaf.TEXT, leaf.type, None, None])
+            self.numbers.extend(NO_NUMBERS)
+            self.text_at.append((len(self) - 1, self.texts[as_text(value)]))
+        elif leaf.tensor_stat_index is not None or leaf.md5_index is not None:
+            self.form_list.append(self.forms[Leaf.PLACEHOLDER, leaf.type, None, None])
+            self.numbers.extend(NO_NUMBERS)
+        else:
+            self.form_list.append(self.forms[Leaf.NULL, None, None, None])
+            self.numbers.extend(NO_NUMBERS)
+
+    def note_not_numbers(self, length: int) -> None:
+        """Remember which statistics of the slots from ``length`` on are NaN rather than null."""
+        first = 4 * (length - self.packed)
+        numbers = self.numbers
+        self.not_numbers.extend(index for index in range(first, len(numbers)) if numbers[index] != numbers[index])
+
+    def pack(self) -> None:
+        """Move what was appended into the arrays."""
+        self.packed += len(self.name_list)
+        self.packed_names.extend(self.name_list)
+        self.packed_forms.extend(self.form_list)
+        values = np.array(self.numbers, dtype=np.float64)  # None becomes NaN
+        present = ~np.isnan(values)
+        present[self.not_numbers] = True
+        self.packed_numbers.frombytes(values.tobytes())
+        self.packed_present.frombytes(np.packbits(present.reshape(-1, 4), axis=1, bitorder="little").tobytes())
+        for grown in (self.name_list, self.form_list, self.numbers, self.not_numbers):
+            grown.clear()
+
+    def table(self, slot_start: Int64) -> SlotTable:
+        """The finished table; the arrays are handed over without a copy."""
+        self.pack()
+        count = self.packed
+        forms = np.frombuffer(self.packed_forms, dtype=np.int32) if count else np.empty(0, np.int32)
+        names = np.frombuffer(self.packed_names, dtype=np.int32) if count else np.empty(0, np.int32)
+        leaf, type_name, dtype, shape, elements = self._form_columns()
+        group = np.array([_group(name) for name in self.names] or [0], dtype=np.uint8)
+        rows = len(slot_start) - 1
+        return SlotTable(
+            record=np.repeat(np.arange(rows, dtype=np.int32), np.diff(slot_start)),
+            name=names,
+            group=group[names],
+            leaf=leaf[forms],
+            type_name=type_name[forms],
+            dtype=dtype[forms],
+            shape=shape[forms],
+            elements=elements[forms],
+            statistics=np.frombuffer(self.packed_numbers, dtype=np.float64).reshape(-1, 4) if count else np.empty((0, 4)),
+            present=np.frombuffer(self.packed_present, dtype=np.uint8) if count else np.empty(0, np.uint8),
+            text=_sparse(count, self.text_at),
+            checksum=_sparse(count, self.checksum_at),
+        )
+
+    def _form_columns(self) -> tuple[UInt8, Int32, Int32, Int32, Int64]:
+        forms = list(self.forms) or [(Leaf.NULL, None, None, None)]
+        return (
+            np.array([leaf for leaf, _, _, _ in forms], dtype=np.uint8),
+            np.array([-1 if name is None else self.types[name] for _, name, _, _ in forms], dtype=np.int32),
+            np.array([-1 if dtype is None else self.dtypes[dtype] for _, _, dtype, _ in forms], dtype=np.int32),
+            np.array([-1 if shape is None else self.shapes[shape] for _, _, _, shape in forms], dtype=np.int32),
+            np.array([_elements(leaf, shape) for leaf, _, _, shape in forms], dtype=np.int64),
+        )
+
+
+def _group(name: str) -> Group:
+    word = name.split(".", 1)[0]
+    return {"input": Group.INPUT, "parameters": Group.PARAMETERS, "output": Group.OUTPUT}.get(word, Group.PARAMETERS_GRAD)
+
+
+def _elements(leaf: Leaf, shape: tuple[int, ...] | None) -> int:
+    if leaf == Leaf.NUMBER:
+        return 1
+    if shape is None:
+        return 0
+    product = 1
+    for size in shape:
+        product *= size
+        if size < 0 or product > LARGEST_COUNT:
+            return 0
+    return product
+
+
+def _sparse(count: int, pairs: Sequence[tuple[int, int]]) -> Int32:
+    column = np.full(count, -1, dtype=np.int32)
+    if pairs:
+        at = np.array(pairs, dtype=np.int64)
+        column[at[:, 0]] = at[:, 1]
+    return column

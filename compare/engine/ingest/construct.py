@@ -1,0 +1,204 @@
+"""Who encloses whom: from construct.json where it says so, from the names where it does not."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import msgspec
+import numpy as np
+
+from compare.engine.errors import DumpError
+from compare.engine.ingest.limits import BLOCK
+from compare.engine.ingest.records import RecordColumns
+from compare.engine.ingest.source import printable
+from compare.engine.ingest.splitter import split
+from compare.engine.model import Direction, Int32, RecordKind
+
+MICRO_STEPS = "megatron_micro_step_number"
+
+# Plain: the parent's name or null. Megatron: [parent or null, micro step].
+Parent: TypeAlias = str | int | None | tuple[str | None, int | None]
+decode_parent = msgspec.json.Decoder(Parent).decode
+
+UNKNOWN = -2
+NONE = -1
+
+
+class Construct:
+    """What one construct.json says about the rows of one dump. ``entries`` counts its lines: 0 = structure must come from the names."""
+
+    def __init__(self, records: RecordColumns) -> None:
+        self.records = records
+        self.parent = array("i", [UNKNOWN]) * records.recorded
+        self.parents_without_record: dict[int, str] = {}  # row → name of its parent
+        self.entries_without_record: dict[str, str | None] = {}
+        self.entries = 0
+
+    def read(self, read: Callable[[int], bytes], place: str, block_size: int = BLOCK) -> None:
+        """Stream the file. Raises DumpError: what ``splitter.split`` raises, and bad_construct."""
+        rows = self.records.rows
+        for child, parent in _pairs(read, place, block_size):
+            self.entries += 1
+            row = rows.get(child)
+            if row is None:
+                self.entries_without_record[child] = parent
+            elif parent is None:
+                self.parent[row] = NONE
+            else:
+                parent_row = rows.get(parent)
+                if parent_row is None:
+                    self.parents_without_record[row] = parent
+                else:
+                    self.parent[row] = parent_row
+
+
+def _pairs(read: Callable[[int], bytes], place: str, block_size: int) -> Iterator[tuple[str, str | None]]:
+    for entry in split(read, place, None, block_size):
+        if entry.key == MICRO_STEPS:
+            continue
+        try:
+            parent = decode_parent(entry.value)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise DumpError("bad_construct", place, record=printable(entry.key), offset=entry.offset) from error
+        if isinstance(parent, tuple):
+            parent = parent[0]
+        elif isinstance(parent, int):
+            raise DumpError("bad_construct", place, record=printable(entry.key), offset=entry.offset)
+        yield entry.key, parent
+
+
+def parents(records: RecordColumns, construct: Construct) -> Int32:
+    """The parent row of every row, -1 = none; never a cycle. Appends a row for each ancestor that only construct.json names."""
+    parent = construct.parent
+    names = list(records.rows)
+    from_names = _FromNames(records)
+    # Ancestors without a record of their own: up the chain until a recorded one, or one that construct.json does not explain.
+    missing = dict(construct.parents_without_record)
+    while missing:
+        further: dict[int, str] = {}
+        for child, name in missing.items():
+            row = records.rows.get(name)
+            if row is None:
+                row = len(records)
+                records.add(name)
+                names.append(name)
+                records.slot_start.append(records.slot_start[-1])
+                parent.append(UNKNOWN)
+                if name in construct.entries_without_record:
+                    above = construct.entries_without_record[name]
+                    if above is None:
+                        parent[row] = NONE
+                    elif (above_row := records.rows.get(above)) is not None:
+                        parent[row] = above_row
+                    else:
+                        further[row] = above
+            parent[child] = row
+        missing = further
+    for row in range(len(parent)):
+        if parent[row] == UNKNOWN:
+            parent[row] = from_names.parent(row) if not construct.entries or records.kind[row] != RecordKind.API else NONE
+    _cut_cycles(parent)
+    if construct.entries:
+        _borrow_from_forward(records, names, parent)
+        _cut_cycles(parent)
+    return np.array(parent, dtype=np.int32)
+
+
+class _FromNames:
+    """Parents by dotted path: the record of the longest proper prefix that is a recorded module, of the same direction and nearest call."""
+
+    def __init__(self, records: RecordColumns) -> None:
+        self.records = records
+        self.paths = list(records.paths)
+        # (path, direction) → rows by call
+        self.modules: dict[tuple[int, int], dict[int, int]] = {}
+        kind, direction, call, path = records.kind, records.direction, records.call, records.path
+        for row in range(len(kind)):
+            if kind[row] == RecordKind.MODULE:
+                self.modules.setdefault((path[row], direction[row]), {}).setdefault(call[row], row)
+        self.enclosing: dict[tuple[int, int], tuple[int, int] | None] = {}
+
+    def parent(self, row: int) -> int:
+        kind = self.records.kind[row]
+        if kind not in (RecordKind.MODULE, RecordKind.PARAMETERS_GRAD):
+            return NONE
+        key = (self.records.path[row], self.records.direction[row])
+        if kind == RecordKind.PARAMETERS_GRAD:
+            for direction in (Direction.BACKWARD, Direction.FORWARD):
+                if (key[0], int(direction)) in self.modules:
+                    return self._nearest((key[0], int(direction)), row)
+        if key not in self.enclosing:
+            self.enclosing[key] = self._enclosing(key)
+        enclosing = self.enclosing[key]
+        return NONE if enclosing is None else self._nearest(enclosing, row)
+
+    def _enclosing(self, key: tuple[int, int]) -> tuple[int, int] | None:
+        path, direction = self.paths[key[0]], key[1]
+        while path:
+            path = path.rpartition(".")[0]
+            index = self.records.paths.get(path)
+            if index is not None and (index, direction) in self.modules:
+                return index, direction
+        return None
+
+    def _nearest(self, key: tuple[int, int], row: int) -> int:
+        calls = self.modules[key]
+        wanted = self.records.call[row]
+        if wanted in calls:
+            return calls[wanted]
+        return calls[min(calls, key=lambda call: (abs(call - wanted), call))]
+
+
+def _borrow_from_forward(records: RecordColumns, names: list[str], parent: array[int]) -> None:
+    """Backward hooks often know no parent: the backward of the forward's parent is meant, or of the nearest ancestor that has one."""
+    nearest: dict[int, int] = {}  # forward row → row of the backward of its nearest ancestor that has one
+    for row in range(len(parent)):
+        if parent[row] != NONE or records.direction[row] != Direction.BACKWARD:
+            continue
+        at = records.rows.get(_other_direction(names[row], records.kind[row]), NONE)
+        climbed: list[int] = []
+        found = NONE
+        while at >= 0 and found == NONE:
+            if at in nearest:
+                found = nearest[at]
+                break
+            climbed.append(at)
+            at = parent[at]
+            if at >= 0:
+                found = records.rows.get(_other_direction(names[at], records.kind[at]), NONE)
+        nearest.update(dict.fromkeys(climbed, found))
+        if found not in (NONE, row):
+            parent[row] = found
+
+
+def _other_direction(name: str, kind: int) -> str:
+    if kind == RecordKind.MODULE:
+        head, call = name.rsplit(".", 1)
+        path, direction = head.rsplit(".", 1)
+        return f"{path}.{'backward' if direction == 'forward' else 'forward'}.{call}"
+    if kind == RecordKind.API:
+        path, direction = name.rsplit(".", 1)
+        return f"{path}.{'backward' if direction == 'forward' else 'forward'}"
+    return ""
+
+
+def _cut_cycles(parent: array[int]) -> None:
+    """Make a root of the lowest row of every cycle, which only a damaged file can hold."""
+    rows = len(parent)
+    above = np.array(parent, dtype=np.int32)
+    above = np.append(np.where(above < 0, rows, above), rows)  # row ``rows`` stands for "no parent" and is its own parent
+    for _ in range(rows.bit_length()):
+        above = above[above]
+    walked: set[int] = set()
+    for first in np.flatnonzero(above[:rows] != rows).tolist():
+        steps: dict[int, int] = {}
+        row = first
+        while row >= 0 and row not in walked and row not in steps:
+            steps[row] = len(steps)
+            row = parent[row]
+        if row in steps:
+            cycle = [member for member, step in steps.items() if step >= steps[row]]
+            parent[min(cycle)] = NONE
+        walked.update(steps)

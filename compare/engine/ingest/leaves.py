@@ -1,0 +1,121 @@
+"""One decoded leaf value, from either decoder, in the same normal form."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, TypeAlias
+
+import msgspec
+
+from compare.engine.ingest.splitter import whole_characters
+
+JsonNumber: TypeAlias = float | bool | None
+
+TENSOR_TYPES = frozenset({"torch.Tensor", "mindspore.Tensor", "numpy.ndarray"})
+NUMBER_TYPES = frozenset({"int", "float", "bool", "complex"})
+ABSENT = frozenset({"", "none", "null", "n/a"})
+
+
+class LeafValue(msgspec.Struct, gc=False):
+    """The members of a leaf that matter, named as the dumper writes them. No ``type`` means that the object was no leaf but a dict of them.
+
+    Decoded by msgspec only where all of it is plain; everything else (strings for numbers, NaN, odd shapes) comes from ``from_json``.
+    """
+
+    type: str | None = None
+    dtype: str | None = None
+    shape: tuple[int, ...] | None = None
+    maximum: JsonNumber = msgspec.field(default=None, name="Max")
+    minimum: JsonNumber = msgspec.field(default=None, name="Min")
+    mean: JsonNumber = msgspec.field(default=None, name="Mean")
+    norm: JsonNumber = msgspec.field(default=None, name="Norm")
+    md5: str | None = None
+    tensor_stat_index: int | None = None
+    md5_index: int | None = None
+    value: Any = None
+    format: str | None = None
+    group_ranks: Any = None
+
+
+class Unreadable(Exception):
+    """A leaf holds something that is neither a number nor a text where one belongs; the message says what."""
+
+
+def from_json(found: dict[str, Any]) -> LeafValue:
+    """The leaf that a parsed JSON object with a ``type`` stands for. Raises Unreadable."""
+    return LeafValue(
+        type=_text(found["type"]),
+        dtype=_text(found.get("dtype")),
+        shape=_shape(found.get("shape")),
+        maximum=_number(found, "Max"),
+        minimum=_number(found, "Min"),
+        mean=_number(found, "Mean"),
+        norm=_number(found, "Norm"),
+        md5=_text(found.get("md5")),
+        tensor_stat_index=_index(found.get("tensor_stat_index")),
+        md5_index=_index(found.get("md5_index")),
+        value=found.get("value"),
+        format=_text(found.get("format")),
+        group_ranks=found.get("group_ranks"),
+    )
+
+
+def as_float(number: float) -> float:
+    """A float64 for an int, bool or float. Raises Unreadable when it is beyond the range of float64."""
+    try:
+        return float(number)
+    except OverflowError as error:
+        raise Unreadable("a number beyond the range of float64") from error
+
+
+def parse_float(text: str) -> float:
+    """json's own reading of a number with a point or exponent, but 1e400 is refused: a dumper would have written Infinity."""
+    number = float(text)
+    if math.isinf(number):
+        raise Unreadable(f"the number {text[:40]}, which is beyond the range of float64")
+    return number
+
+
+def written_number(text: str) -> float | None:
+    """The number that a string such as "nan", "-Inf" or "1.5" holds, or None."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def as_text(value: Any) -> str:
+    """One line for a value that is compared as text: strings as they are, lists as Python prints lists of numbers."""
+    if isinstance(value, str):
+        return whole_characters(value)
+    return whole_characters(json.dumps(value, ensure_ascii=False))
+
+
+def _text(value: Any) -> str | None:
+    return whole_characters(value) if isinstance(value, str) else None
+
+
+def _index(value: Any) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    if isinstance(value, list) and all(isinstance(size, int) and not isinstance(size, bool) for size in value):
+        return tuple(value)
+    return None
+
+
+def _number(found: dict[str, Any], name: str) -> float | None:
+    value = found.get(name)
+    if value is None:
+        return None
+    if isinstance(value, int | float):
+        return as_float(value)
+    if isinstance(value, str):
+        number = written_number(value)
+        if number is not None:
+            return number
+        if value.strip().lower() in ABSENT:
+            return None
+    raise Unreadable(f"a {name} that is no number")

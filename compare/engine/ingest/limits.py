@@ -1,0 +1,31 @@
+"""How much a stranger's file may ask of this machine. Honest dumps stay far below every one of these."""
+
+from __future__ import annotations
+
+BLOCK = 1 << 20
+"""Bytes read at a time: the unit of memory and of progress."""
+
+DEEPEST_NESTING = 400
+"""Levels of lists and objects, as deep as the dumper itself goes; Python's parser gives up near 1,000."""
+
+LARGEST_ENTRY = 64 << 20
+"""Bytes of one record (or one stack with all the records that share it)."""
+
+MOST_RECORDS = 5_000_000
+"""Records of one dump.json."""
+
+MOST_MEMBERS = 1_000_000
+"""Files in one archive."""
+
+LARGEST_DIRECTORY = 256 << 20
+"""Bytes of a zip's central directory, which zipfile holds in memory."""
+
+LARGEST_HEADER = 1 << 20
+"""Bytes that one tar header may make us read at once."""
+
+LARGEST_JSON = 64 << 30
+"""Bytes of json in one input, unpacked."""
+
+BOMB_FROM = 64 << 20
+BOMB_RATIO = 400
+"""A member larger than BOMB_FROM that shrank more than this was made to hurt: json of statistics shrinks 5 to 40 times."""

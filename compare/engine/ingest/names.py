@@ -1,0 +1,44 @@
+"""What a record name says: kind, path, class, direction and call number."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from compare.engine.model import Direction, RecordKind
+
+# Numbers have at most nine digits so that they fit int32; class is the last component, and may itself be called "forward".
+MODULE = re.compile(r"(?:Module|Cell)\.(?:(.*)\.)?([^.]+)\.(forward|backward)\.([0-9]{1,9})", re.DOTALL)
+PARAMETERS_GRAD = re.compile(r"(?:Module|Cell)\.(?:(.*)\.)?([^.]+)\.parameters_grad(?:\.([0-9]{1,9}))?", re.DOTALL)
+API = re.compile(r"([^.]+\..+)\.([0-9]{1,9})\.(forward|backward)", re.DOTALL)
+
+
+class Name(NamedTuple):
+    """A record name in its parts. ``class_name`` is None for all but modules; for an API ``path`` is ``Functional.linear``."""
+
+    kind: RecordKind
+    direction: Direction
+    call: int
+    path: str
+    class_name: str | None
+
+
+def parse(name: str) -> Name:
+    """Never fails: a name of no known form (``optimizer``) is OTHER, with the whole name as its path."""
+    found = MODULE.fullmatch(name)
+    if found:
+        path, class_name, direction, call = found.groups()
+        return Name(RecordKind.MODULE, _direction(direction), int(call), path or "", class_name)
+    found = API.fullmatch(name)
+    if found:
+        path, call, direction = found.groups()
+        return Name(RecordKind.API, _direction(direction), int(call), path, None)
+    found = PARAMETERS_GRAD.fullmatch(name)
+    if found:
+        path, class_name, call = found.groups()
+        return Name(RecordKind.PARAMETERS_GRAD, Direction.BACKWARD, int(call or 0), path or "", class_name)
+    return Name(RecordKind.OTHER, Direction.FORWARD, 0, name, None)
+
+
+def _direction(word: str) -> Direction:
+    return Direction.FORWARD if word == "forward" else Direction.BACKWARD

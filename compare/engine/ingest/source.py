@@ -1,0 +1,131 @@
+"""What the engine is given: files by name, and a way to say how far it is."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from compare.engine.errors import DumpError
+
+Progress: TypeAlias = Callable[[str, float, dict[str, int]], None]
+
+SIDE_FILES = ("construct.json", "stack.json")
+LONGEST_PRINTED_NAME = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One file of an input: where its bytes are on this machine, and its relative path as the sender named it (hostile text)."""
+
+    path: Path
+    name: str
+
+
+class Meter:
+    """Counts the bytes read and reports them at most five times a second.
+
+    ``fraction`` never goes back, although ``total`` may grow when a packed archive turns out to hold more than was known.
+    """
+
+    INTERVAL = 0.2
+
+    def __init__(self, progress: Progress | None, total: int = 0) -> None:
+        self.progress = progress
+        self.total = total
+        self.bytes = 0
+        self.fraction = 0.0
+        self.reported = 0.0
+
+    def add(self, count: int) -> None:
+        self.bytes += count
+        if self.progress is not None and time.monotonic() - self.reported >= self.INTERVAL:
+            self.report()
+
+    def report(self) -> None:
+        if self.progress is None:
+            return
+        if self.total:
+            self.fraction = max(self.fraction, min(1.0, self.bytes / self.total))
+        self.progress("read", self.fraction, {"bytes": self.bytes, "of": max(self.total, self.bytes)})
+        self.reported = time.monotonic()
+
+    def finish(self) -> None:
+        self.fraction = 1.0
+        self.total = self.bytes
+        self.report()
+
+
+def printable(text: str) -> str:
+    """A sender's name for a message: one line, no control characters, of bounded length, and always encodable."""
+    shown = "".join(letter if letter.isprintable() else "\ufffd" for letter in text[: LONGEST_PRINTED_NAME + 1])
+    return shown if len(text) <= LONGEST_PRINTED_NAME else shown[:LONGEST_PRINTED_NAME] + "…"
+
+
+def os_error(error: OSError, where: str) -> DumpError:
+    """The refusal that an operating-system error stands for."""
+    if isinstance(error, FileNotFoundError):
+        return DumpError("file_missing", where)
+    if isinstance(error, PermissionError):
+        return DumpError("file_forbidden", where)
+    return DumpError("file_unreadable", where, reason=error.strerror or type(error).__name__)
+
+
+def paths_to_sources(paths: Sequence[Path]) -> list[Source]:
+    """The files that the command line means: a dump.json (with its two side files), a folder of any level, or an archive.
+
+    The names start with the folder that was given, and with ``stepN/`` or ``stepN/rankN/`` above it, so that the numbers are not lost.
+    Raises DumpError (file_missing, file_forbidden, file_unreadable).
+    """
+    sources: list[Source] = []
+    for given in paths:
+        where = printable(str(given))
+        try:
+            path = given.resolve(strict=True)
+            if path.is_dir():
+                sources.extend(_folder(path))
+            else:
+                sources.extend(_lone_file(path))
+        except (OSError, RuntimeError) as error:  # RuntimeError: a loop of symbolic links
+            raise os_error(error, where) if isinstance(error, OSError) else DumpError("file_unreadable", where, reason=str(error)) from error
+    return sources
+
+
+def _lone_file(path: Path) -> list[Source]:
+    if path.name != "dump.json":
+        return [Source(path, path.name)]
+    prefix = _numbered_folders(path.parent)
+    files = [path, *(path.parent / name for name in SIDE_FILES)]
+    return [Source(file, prefix + file.name) for file in files if file == path or file.is_file()]
+
+
+def _folder(folder: Path) -> list[Source]:
+    prefix = _numbered_folders(folder) or f"{folder.name}/"
+    found: list[Source] = []
+
+    def refuse(error: OSError) -> None:
+        raise error
+
+    for parent, folders, files in os.walk(folder, onerror=refuse):
+        folders.sort()
+        for file in sorted(files):
+            path = Path(parent) / file
+            if path.is_file():
+                found.append(Source(path, prefix + path.relative_to(folder).as_posix()))
+    return found
+
+
+def _numbered_folders(folder: Path) -> str:
+    """``stepN/rankN/``, ``stepN/`` or ``rankN/``: the numbers that the folder's own place says."""
+    from compare.engine.ingest.layout import PROCESS, RANK, STEP  # noqa: PLC0415  (layout needs this module)
+
+    kept: list[str] = []
+    if RANK.fullmatch(folder.name) or PROCESS.fullmatch(folder.name):
+        kept.append(folder.name)
+        folder = folder.parent
+    if STEP.fullmatch(folder.name):
+        kept.insert(0, folder.name)
+    return "".join(f"{name}/" for name in kept)
