@@ -93,7 +93,9 @@ def acceptable(fault: Fault, size: Size, *, fused: bool = True) -> tuple[str, ..
     leaf = fault.part.split(".")[-1]
     if fault.part == "" and fault.kind in ("eps", "norm_plus_one"):
         return (f"{layer}.input_layernorm",)
-    if fault.part in ("mlp.act_fn",):
+    if fault.kind == "weight_swapped":  # the fused statistics are a permutation of the right ones; only finer q, k, v show it
+        return tuple(f"{layer}.{place}" for place in ("self_attn.qkv_proj", "self_attn.rotary_emb", *ATTENTION))
+    if fault.part == "mlp.act_fn":
         return tuple(f"{layer}.{place}" for place in ("mlp.act_fn", "mlp", "mlp.down_proj"))
     return (f"{layer}.{FUSED.get(leaf, fault.part) if fused else fault.part}",)
 

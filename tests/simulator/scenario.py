@@ -14,9 +14,9 @@ from tests.simulator.backward import record_backward
 from tests.simulator.families import FAMILIES, SIZES, Family, Size
 from tests.simulator.faults import Fault, acceptable, damage_weights
 from tests.simulator.inference_side import NO_FAULT, InferenceModel, Kernels
-from tests.simulator.noise import measure
+from tests.simulator.noise import MANTISSA, combine, measure, ulps
 from tests.simulator.precision import Array, Precision
-from tests.simulator.recorder import Recorder, Tagged, statistics
+from tests.simulator.recorder import Recorder, statistics
 from tests.simulator.train_side import Tape, TrainModel, TrainStyle
 from tests.simulator.weights import Character, Weights, make_weights
 from tests.simulator.wrapping import records_root, wrapper
@@ -76,6 +76,18 @@ class Truth:
         """A fault that stands well out of the noise where it happens."""
         return self.effect is not None and self.noise is not None and not self.effect < 5 * max(self.noise, 1e-7)
 
+    @property
+    def shown(self) -> bool:
+        """Whether the statistics written there move by more than the two sides honestly differ; NaN and Inf always show."""
+        if self.effect == float("inf"):
+            return True
+        moved, honest = ({key: side.get(key, 0.0) for key in ("uNorm", "uExtreme", "z")} for side in (self.moved, self.honest))
+        return (
+            moved["uNorm"] >= 2 + honest["uNorm"]
+            or moved["uExtreme"] >= max(4.0, honest["uExtreme"] + 2)
+            or moved["z"] >= max(0.03, 4 * honest["z"])
+        )
+
 
 @dataclass(frozen=True)
 class Pair:
@@ -91,7 +103,7 @@ def simulate(scenario: Scenario, folder: Path | None = None) -> Pair:
     left, right, truth = built.run()
     left.write(folder / "left" / "step0" / "rank0")
     right.write(folder / "right" / "step0" / "rank0")
-    document: dict[str, Any] = asdict(truth) | {"clear": truth.clear, "scenario": asdict(scenario)}
+    document: dict[str, Any] = asdict(truth) | {"clear": truth.clear, "shown": truth.shown, "scenario": asdict(scenario)}
     (folder / "truth.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
     return Pair(folder / "left", folder / "right", truth)
 
@@ -205,7 +217,7 @@ class _Build:
             return Truth(("consistent", "identical"), (), premises, effect, noise, moved, honest)
         visible = self._parameter_visible(damaged) if fault.is_weight else None
         truth = Truth(("diverged",), modules, premises, effect, noise, moved, honest, visible)
-        if visible or truth.clear:
+        if visible or (truth.clear and truth.shown):
             return truth
         return replace(truth, verdicts=("diverged", "consistent"))
 
@@ -213,7 +225,7 @@ class _Build:
         """Largest uNorm, uExtreme and z between the statistics of a module's outputs on two sides."""
         worst: dict[str, float] = {}
         for a, b in zip(_values(one, module) or [], _values(other, module) or [], strict=False):
-            leaves = [{**statistics(values, self.precision), "dtype": self.precision.torch_name, "n": values.size} for values in (a, b)]
+            leaves = [self._leaf(values) for values in (a, b)]
             if all(np.isfinite(leaf[key]) for leaf in leaves for key in ("Max", "Min", "Mean", "Norm")):
                 for key, value in measure(leaves[0], leaves[1]).items():
                     worst[key] = max(worst.get(key, 0.0), value)
@@ -227,27 +239,40 @@ class _Build:
         if scenario.fault is None:
             same_names = scenario.right_style is None
             return Truth(("identical",) if same_names else ("identical", "consistent"))
-        return Truth(("diverged", "consistent"), modules, {}, _effect(modules[0], left, right), 0.0)
+        damaged = damage_weights(self.weights, scenario.fault, self.size, self.family, self.precision, scenario.seed)
+        visible = self._parameter_visible(damaged, fused=False)
+        moved = self._shown(modules[0], left, right)
+        verdicts = ("diverged",) if visible else ("diverged", "consistent")
+        return Truth(verdicts, modules, {}, _effect(modules[0], left, right), 0.0, moved, parameter_visible=visible)
 
-    def _parameter_visible(self, damaged: Weights) -> bool:
-        """Whether the parameter's statistics change as written, fused where the inference side fuses."""
-        recorder = Recorder(self.precision, trains=False, mix=False, wrap=lambda path, kind: (path, kind), source="")
-        changed = [name for name in self.weights if name not in damaged or damaged[name] is not self.weights[name]]
+    def _parameter_visible(self, damaged: Weights, *, fused: bool = True) -> bool:
+        """Whether written statistics of a parameter differ by more than rounding can: exactly where it stands alone, beyond what the
+        parts' own rounding allows where one side holds it fused."""
+        changed = [name for name in self.weights if damaged.get(name) is not self.weights[name]]
         if any(name not in damaged for name in changed):
             return True
-        groups: dict[str, list[str]] = {}
         for name in changed:
-            for fused, parts in PARTNERS.items():
-                for part in parts:
-                    if f".{part}." in name:
-                        groups[name.replace(part, fused)] = [name.replace(part, other) for other in parts]
-            if not any(name in group for group in groups.values()):
-                groups[name] = [name]
-        return any(
-            recorder.leaf(Tagged(np.concatenate([self.weights[part] for part in group])))
-            != recorder.leaf(Tagged(np.concatenate([damaged[part] for part in group])))
-            for group in groups.values()
-        )
+            path, kind = name.rsplit(".", 1)
+            parent, _, leaf = path.rpartition(".")
+            group = next((parts for parts in PARTNERS.values() if fused and leaf in parts), None)
+            if group is None:
+                if self._leaf(self.weights[name]) != self._leaf(damaged[name]):
+                    return True
+                continue
+            parts = [self._leaf(self.weights[f"{parent}.{part}.{kind}"]) for part in group]
+            whole = self._leaf(np.concatenate([damaged[f"{parent}.{part}.{kind}"] for part in group]))
+            expected = combine(parts)
+            slack = max(abs(part["Mean"]) for part in [*parts, whole]) * 2.0 ** (1 - MANTISSA[whole["dtype"]])
+            norm_limit = 4.0 if self.precision.name == "float32" else 1.2
+            if (expected["Max"], expected["Min"]) != (whole["Max"], whole["Min"]) or abs(expected["Mean"] - whole["Mean"]) > slack:
+                return True
+            if ulps(expected["Norm"], whole["Norm"], whole["dtype"]) > norm_limit:
+                return True
+        return False
+
+    def _leaf(self, values: Array) -> dict[str, Any]:
+        shape = {"dtype": self.precision.torch_name, "shape": list(values.shape), "n": values.size}
+        return {**statistics(values, self.precision), **shape}
 
 
 def wrong_positions(positions: Array, kind: int) -> Array:
