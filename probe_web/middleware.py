@@ -21,8 +21,8 @@ from probe_web import access
 Handler = Callable[[HttpRequest], HttpResponse]
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
-# The lists give every slug away; the API's description and the admin pages are the operator's.
-LISTS = re.compile(r"^/(api/v1/(runs|comparisons)/?$|admin(/|$))")
+# The lists give every slug away.
+LISTS = re.compile(r"^/api/v1/(runs|comparisons)/?$")
 
 
 def refusal(status: HTTPStatus, code: str, message: str, **params: str) -> JsonResponse:
@@ -99,8 +99,7 @@ class ListsGate:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.path == "/" and "key" in request.GET and settings.LISTS_KEY:
             return self.take_key(request)
-        asks_for_a_list = request.method in SAFE_METHODS or request.path.startswith("/admin")
-        if asks_for_a_list and LISTS.match(request.path) and not access.lists_are_open(request):
+        if request.method in SAFE_METHODS and LISTS.match(request.path) and not access.lists_are_open(request):
             return refusal(
                 HTTPStatus.FORBIDDEN,
                 "lists_closed",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from django.contrib import admin
 from django.urls import include, path, re_path
 
 from probe_web import health, pages
@@ -13,7 +12,6 @@ urlpatterns = [
     *([path("api/v1/", include("compare.api.urls"))] if find_spec("compare.api") and find_spec("compare.api.urls") else []),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
-    path("admin/", admin.site.urls),
     re_path(r"^(?!api/|static/)", pages.page),
 ]
 handler404 = "probe_web.pages.not_found"

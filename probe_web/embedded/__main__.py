@@ -10,7 +10,7 @@ import socket
 import sys
 from pathlib import Path
 
-from probe_web.embedded import address, broker
+from probe_web.embedded import address, broker, migrations
 from probe_web.embedded.children import ROOT, Child
 from probe_web.embedded.lock import DataFolder
 from probe_web.embedded.supervisor import Failed, Supervisor
@@ -107,8 +107,7 @@ class Local:
     def worker(self) -> Child:
         child = self.child(
             "worker",
-            *(sys.executable, "-m", "celery", "--app", "probe_web.celery", "worker", "--loglevel", "INFO", "--hostname", "worker@local"),
-            *("--concurrency", str(self.asked.workers), "--without-gossip", "--without-mingle"),
+            *(sys.executable, "-m", "probe_web.worker", "--name", "worker@local", "--concurrency", str(self.asked.workers)),
             restarts=True,
             # First let it finish what is nearly done, then end its pool; what was cut off says "interrupted" and is offered again.
             stop_signals=(signal.SIGTERM, signal.SIGQUIT),
@@ -138,12 +137,24 @@ class Local:
         self.logs.mkdir(exist_ok=True)
         if not os.environ.get("REDIS_URL"):
             self.supervisor.start(self.broker())
-        self.supervisor.run_to_end(self.manage("migrate", "migrate", "--no-input", "--verbosity", "0"))
-        if self.supervisor.asked_to_stop.is_set():
+        if not self.migrate():
             return False
         self.supervisor.start(self.worker())
         self.supervisor.start(self.web())
         return self.supervisor.wait_until_ready(self.here(), READY_SECONDS)
+
+    def migrate(self) -> bool:
+        """Bring the database up to date; False when the end was asked for meanwhile."""
+        database = self.data / "probe_web.sqlite3"
+        own_database = not os.environ.get("DATABASE_URL")
+        if own_database and migrations.are_applied(ROOT, self.data, database):
+            return True
+        self.supervisor.run_to_end(self.manage("migrate", "migrate", "--no-input", "--verbosity", "0"))
+        if self.supervisor.asked_to_stop.is_set():
+            return False
+        if own_database:
+            migrations.remember(ROOT, self.data, database)
+        return True
 
     def here(self) -> str:
         """The address that this machine itself reaches the server at."""
