@@ -1,0 +1,200 @@
+"""What the database remembers: uploads, runs, comparisons, their parts, and links. Heavy results are files, never one row a node.
+
+Runs and comparisons are jobs: rows that wait for a worker. A row is the truth about its job and the broker is only a bell, so every change
+of state is a compare-and-set (``services/work.py``), and a bell that was lost is rung again (``services/recovery.py``).
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from typing import Any, ClassVar
+
+from django.db import models
+
+
+def new_slug() -> str:
+    """22 URL-safe characters with 128 random bits: knowing the address is the permission, so it must not be guessable."""
+    return secrets.token_urlsafe(16)
+
+
+class ReadableJSON(json.JSONEncoder):
+    """JSON with Chinese left as it is, so that a text search in SQLite finds it (the default would store backslash escapes)."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{**options, "ensure_ascii": False})
+
+
+class Blob(models.Model):
+    """One content, stored once whatever it is called and however often it arrives: the file ``blobs/<2>/<sha256>``."""
+
+    sha256 = models.CharField(max_length=64, primary_key=True)
+    size = models.BigIntegerField()
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.sha256
+
+
+class Job(models.Model):
+    """What runs and comparisons share: a name, a state, and who is working on it.
+
+    ``attempt`` counts the claims; a worker writes only while the row still carries the number of its own claim, so one that was given up
+    for dead and wakes up again changes nothing. ``rung_at`` is when the broker last accepted a message for the row, None = it has none.
+    """
+
+    QUEUED = "queued"
+    FAILED = "failed"
+    WORKING: ClassVar[str]  # the state of a claimed row
+    SETTLED: ClassVar[frozenset[str]]  # the states that only a reader changes again
+
+    id = models.CharField(max_length=32, primary_key=True, default=new_slug, editable=False)
+    name = models.CharField(max_length=200)
+    tags = models.JSONField(default=list, blank=True, encoder=ReadableJSON)
+    progress = models.JSONField(default=dict, blank=True)
+    error = models.JSONField(null=True, blank=True)
+    attempt = models.PositiveIntegerField(default=0)
+    task_id = models.CharField(max_length=64, blank=True)
+    rung_at = models.DateTimeField(null=True, blank=True)
+    claimed_at = models.DateTimeField(null=True, blank=True)
+    heartbeat_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    updated_at = models.DateTimeField(auto_now=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    state = models.CharField(max_length=12)  # each job has its own choices
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.state})"
+
+
+class Run(Job):
+    """One upload: a whole tree of dumps, immutable once read."""
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        PARSING = "parsing"
+        READY = "ready"
+        FAILED = "failed"
+
+    class Role(models.TextChoices):
+        TRAIN = "train"
+        INFER = "infer"
+        AUTO = "auto"  # as the dump itself says, see inventory["role"]
+
+    WORKING = State.PARSING
+    SETTLED = frozenset({State.READY, State.FAILED})
+
+    state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
+    role = models.CharField(max_length=8, choices=Role.choices, default=Role.AUTO)
+    inventory = models.JSONField(null=True, blank=True)
+    size = models.BigIntegerField(default=0)
+    sha256 = models.CharField(max_length=64, blank=True)  # of the one file; of several, of their names and sums
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+        indexes = (models.Index(fields=["state", "heartbeat_at"]), models.Index(fields=["-created_at", "-id"]))
+
+
+class RunFile(models.Model):
+    """One file of a run under the name its sender gave it (hostile text: never part of a path on this machine)."""
+
+    run = models.ForeignKey(Run, on_delete=models.CASCADE, related_name="files")
+    blob = models.ForeignKey(Blob, on_delete=models.PROTECT, related_name="run_files")
+    name = models.CharField(max_length=1024)
+    order = models.PositiveIntegerField()
+
+    class Meta:
+        ordering = ("order",)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Upload(models.Model):
+    """A file on its way in (tus 1.0). How far it is says the size of ``uploads/<id>.part``, which survives a killed server; no column does.
+
+    ``sha256`` and ``blob`` are set when all bytes are there; ``run`` when a run took it, so that a repeated request finds the same run.
+    """
+
+    id = models.CharField(max_length=32, primary_key=True, default=new_slug, editable=False)
+    name = models.CharField(max_length=1024)
+    length = models.BigIntegerField()
+    sha256 = models.CharField(max_length=64, blank=True)
+    blob = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="uploads")
+    run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.CASCADE, related_name="uploads")
+    expires_at = models.DateTimeField(db_index=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Comparison(Job):
+    """A left run against a right run, with options. It waits, queued, until its runs are ready."""
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+        INTERRUPTED = "interrupted"  # its worker died; a retry is offered
+
+    WORKING = State.RUNNING
+    SETTLED = frozenset({State.DONE, State.FAILED, State.CANCELLED, State.INTERRUPTED})
+    RETRYABLE = frozenset({State.FAILED, State.CANCELLED, State.INTERRUPTED})
+
+    state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
+    left = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="as_left")
+    right = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="as_right")
+    baseline = models.ForeignKey(Run, null=True, blank=True, on_delete=models.PROTECT, related_name="as_baseline")
+    options = models.JSONField(default=dict, blank=True)
+    cancel_requested_at = models.DateTimeField(null=True, blank=True)
+    example = models.CharField(max_length=32, blank=True)  # which shipped example it is, "" = none
+
+    # What a list shows, copied from the verdict document as soon as that is known; the document itself is a file.
+    verdict = models.CharField(max_length=20, blank=True)
+    headline_en = models.TextField(blank=True)
+    headline_zh = models.TextField(blank=True)
+    first_module = models.CharField(max_length=500, blank=True)
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+        indexes = (models.Index(fields=["state", "heartbeat_at"]), models.Index(fields=["-created_at", "-id"]))
+
+
+class Part(models.Model):
+    """One (stage, step) of a finished comparison; n is its folder ``parts/<n>/``. What only one side holds has a row and no folder."""
+
+    comparison = models.ForeignKey(Comparison, on_delete=models.CASCADE, related_name="parts")
+    n = models.PositiveIntegerField()
+    stage = models.CharField(max_length=200, null=True)  # noqa: DJ001 - null is the contract's word for "no stage", "" could be a stage
+    step = models.IntegerField(null=True)
+    verdict = models.CharField(max_length=20)
+
+    class Meta:
+        ordering = ("n",)
+        constraints = (models.UniqueConstraint(fields=["comparison", "n"], name="one_part_a_number"),)
+
+    def __str__(self) -> str:
+        return f"part {self.n}: {self.verdict}"
+
+
+class ShareLink(models.Model):
+    """A read-only address of a comparison that ends by itself or is taken back."""
+
+    id = models.CharField(max_length=32, primary_key=True, default=new_slug, editable=False)
+    comparison = models.ForeignKey(Comparison, on_delete=models.CASCADE, related_name="share_links")
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ("-created_at",)
+
+    def __str__(self) -> str:
+        return self.id

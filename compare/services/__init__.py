@@ -1,0 +1,1 @@
+"""Use cases with the database. See README.md."""

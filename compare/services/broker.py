@@ -1,0 +1,67 @@
+"""Rings the bell: one message a queued row, its id and nothing else. A broker that is gone loses nothing, ``recovery`` rings again."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from typing import Any
+
+from celery import current_app
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+from kombu.exceptions import OperationalError
+
+from compare.models import Comparison, Job, Run
+from compare.services import limits
+
+log = logging.getLogger(__name__)
+
+TASKS: dict[type[Job], str] = {Run: "compare.tasks.read_run", Comparison: "compare.tasks.run_comparison"}
+
+
+def unrung() -> Q:
+    """Rows whose message, if there was one, nobody has answered for too long."""
+    return Q(rung_at__isnull=True) | Q(rung_at__lt=timezone.now() - limits.unclaimed())
+
+
+def ring(job: Job) -> bool:
+    """Send the message of a queued row unless that was just done. False when the broker did not take it: the row stays queued.
+
+    ``rung_at`` is set first, by compare-and-set, so that many readers that look at once ring once.
+    """
+    model, task_id = type(job), str(uuid.uuid4())
+    rows = model._default_manager.filter(pk=job.pk, state=model.QUEUED)
+    if not rows.filter(unrung()).update(rung_at=timezone.now(), task_id=task_id):
+        return True
+    try:
+        current_app.send_task(TASKS[model], args=[job.pk], task_id=task_id)
+    except (OperationalError, OSError) as error:
+        log.warning("the broker did not take %s %s (%s); it stays queued and is sent again", model.__name__, job.pk, error)
+        rows.filter(task_id=task_id).update(rung_at=None)
+        return False
+    return True
+
+
+def ring_on_commit(job: Job) -> None:
+    """Ring when the row is there for the worker to see."""
+    transaction.on_commit(lambda: ring(job))
+
+
+def kill(task_id: str) -> None:
+    """Stop the process that works on a message: the hard end of a cancel."""
+    try:
+        current_app.control.revoke(task_id, terminate=True)
+    except (OperationalError, OSError) as error:
+        log.warning("the broker did not take the order to stop %s (%s)", task_id, error)
+
+
+def waiting() -> int | None:
+    """How many messages the broker still holds, None when it cannot say."""
+    with current_app.connection_for_read() as link:
+        lost: tuple[type[Exception], ...] = (OperationalError, OSError, *link.connection_errors, *link.channel_errors)
+        try:
+            channel: Any = link.default_channel
+            return int(channel.queue_declare(current_app.conf.task_default_queue, passive=True).message_count)
+        except lost:  # the broker is gone, or has never seen the queue
+            return None

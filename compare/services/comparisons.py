@@ -1,0 +1,209 @@
+"""Two runs compared: created in any state of its runs but failed, claimed by a worker, published at once, cancelled, tried again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import orjson
+from django.db import transaction
+from django.db.models import Q, QuerySet
+from django.utils import timezone
+
+from compare.engine.errors import Cancelled
+from compare.models import Comparison, Part, Run
+from compare.services import broker, storage, work
+from compare.services.refusals import Refusal
+
+State = Comparison.State
+
+RUNS_READY = Q(left__state=Run.State.READY, right__state=Run.State.READY) & (Q(baseline__isnull=True) | Q(baseline__state=Run.State.READY))
+
+A_RUN_FAILED = Q(left__state=Run.State.FAILED) | Q(right__state=Run.State.FAILED) | Q(baseline__state=Run.State.FAILED)
+
+
+def uses(run: Run) -> Q:
+    return Q(left=run) | Q(right=run) | Q(baseline=run)
+
+
+def create(left: str, right: str, options: dict[str, Any], name: str = "", example: str = "") -> Comparison:
+    """A comparison of two runs by id; ``options`` as in the contract, ``baseline`` a run id."""
+    sides = {run_id: _run(run_id) for run_id in (left, right, options.get("baseline")) if run_id}
+    comparison = Comparison(
+        left=sides[left], right=sides[right], baseline=sides.get(options.get("baseline", "")), example=example,
+        options={key: value for key, value in options.items() if key != "baseline" and value not in (None, "") and value is not False},
+        name=name or f"{sides[left].name} | {sides[right].name}"[:200],
+    )
+    with transaction.atomic():
+        comparison.save(force_insert=True)
+        ring_when_ready(comparison)
+    return comparison
+
+
+def ring_when_ready(comparison: Comparison) -> None:
+    """Call a worker when there is something to do: a comparison whose runs are still being read waits without holding one."""
+    if all(run.state == Run.State.READY for run in runs_of(comparison)):
+        broker.ring_on_commit(comparison)
+
+
+def runs_of(comparison: Comparison) -> list[Run]:
+    return [run for run in (comparison.left, comparison.right, comparison.baseline) if run is not None]
+
+
+def waiting_for(run: Run) -> QuerySet[Comparison]:
+    return Comparison.objects.filter(uses(run), state=State.QUEUED)
+
+
+def run_ready(run: Run) -> None:
+    """Call workers for the comparisons that waited for this run last. One missed by a crash here is found by ``recovery``."""
+    for comparison in waiting_for(run).filter(RUNS_READY):
+        broker.ring(comparison)
+
+
+def run_failed(run: Run, error: dict[str, Any]) -> None:
+    """What waits for a run that cannot be read cannot be done: it fails with the run's error."""
+    now = timezone.now()
+    waiting_for(run).update(state=State.FAILED, error={**error, "run": run.pk}, finished_at=now, updated_at=now)
+
+
+def compare(comparison_id: str, task_id: str) -> None:
+    """The worker's part: claim, compare, publish. Does nothing when somebody else has it or a run is not ready."""
+    if not Comparison.objects.filter(RUNS_READY, pk=comparison_id).exists():
+        return
+    attempt = work.claim(Comparison, comparison_id, task_id)
+    if attempt is None:
+        return
+    from compare.engine import pipeline  # only here: a web process needs no numpy
+
+    comparison = Comparison.objects.select_related("left", "right", "baseline").get(pk=comparison_id)
+    making = storage.attempt(comparison, attempt.number)
+
+    def on_verdict(verdict: dict[str, Any]) -> None:
+        storage.write(storage.early_verdict(comparison), orjson.dumps(verdict))
+        attempt.write(**summary(verdict))
+
+    def action(pulse: work.Pulse) -> None:
+        options = pipeline.Options.from_json(comparison.options)
+        if comparison.baseline:
+            options = replace(options, baseline=storage.columns(comparison.baseline))
+        verdict = pipeline.compare_runs(
+            storage.columns(comparison.left), storage.columns(comparison.right), options, making, pulse.progress, on_verdict
+        )
+        with transaction.atomic():
+            attempt.settle(State.DONE, error=None, **summary(verdict))
+            Part.objects.bulk_create(_parts(comparison, verdict, making))
+            storage.publish(making, storage.result(comparison))
+
+    try:
+        error = work.perform(attempt, action)
+        if error is not None:
+            attempt.settle(State.FAILED, error=error, **NO_VERDICT)
+    except Cancelled:
+        stopped(attempt)
+    finally:
+        storage.remove(making)
+        storage.remove(storage.early_verdict(comparison))
+
+
+def stopped(attempt: work.Attempt) -> None:
+    """The work stopped because the reader asked for it – or because the row is somebody else's by now, then nothing is written."""
+    rows = Comparison.objects.filter(pk=attempt.id, attempt=attempt.number, state=State.RUNNING, cancel_requested_at__isnull=False)
+    now = timezone.now()
+    rows.update(state=State.CANCELLED, finished_at=now, updated_at=now, **NO_VERDICT)
+
+
+def cancel(comparison: Comparison) -> Comparison:
+    """Stop a queued comparison at once, a running one soon: its worker hears of it within seconds."""
+    now = timezone.now()
+    mine = Comparison.objects.filter(pk=comparison.pk)
+    stopped_waiting = mine.filter(state=State.QUEUED).update(state=State.CANCELLED, finished_at=now, updated_at=now)
+    asked = stopped_waiting or mine.filter(state=State.RUNNING).update(cancel_requested_at=now, updated_at=now)
+    comparison.refresh_from_db()
+    if not asked:
+        raise Refusal("not_cancellable", HTTPStatus.CONFLICT, state=comparison.state)
+    return comparison
+
+
+def retry(comparison: Comparison) -> Comparison:
+    """Queue a comparison that ended without a verdict again, and with it a run that failed for a reason outside its dump."""
+    now = timezone.now()
+    with transaction.atomic():
+        for run in runs_of(comparison):
+            _requeue_run(run)
+        queued = Comparison.objects.filter(pk=comparison.pk, state__in=Comparison.RETRYABLE).update(
+            state=State.QUEUED, error=None, progress={}, cancel_requested_at=None, rung_at=None, finished_at=None, updated_at=now,
+            **NO_VERDICT,
+        )
+        comparison.refresh_from_db()
+        if not queued:
+            raise Refusal("not_retryable", HTTPStatus.CONFLICT, state=comparison.state)
+        ring_when_ready(comparison)
+    return comparison
+
+
+def delete(comparison: Comparison) -> None:
+    """Remove a comparison with its files; a worker that is at it notices and stops. Its runs stay."""
+    comparison.delete()
+    storage.remove(storage.job(comparison))
+
+
+def verdict_file(comparison: Comparison) -> Path | None:
+    """Where the verdict document is, once it is known; it may be known before the comparison is done."""
+    if comparison.state == State.DONE:
+        return storage.result(comparison) / "verdict.json"
+    return storage.early_verdict(comparison) if comparison.verdict else None
+
+
+def verdict_document(comparison: Comparison) -> bytes | None:
+    """The verdict document as JSON, once it is known."""
+    path = verdict_file(comparison)
+    try:
+        return path.read_bytes() if path else None
+    except FileNotFoundError:  # its attempt ended since the row was read, one way or the other
+        return None
+
+
+NO_VERDICT: dict[str, str] = {"verdict": "", "headline_en": "", "headline_zh": "", "first_module": ""}
+
+
+def summary(verdict: dict[str, Any]) -> dict[str, str]:
+    """What a list shows of a verdict or run verdict."""
+    first = verdict.get("first_divergence") or verdict.get("first") or {}
+    return {
+        "verdict": verdict["verdict"],
+        "headline_en": verdict["headline"]["en"],
+        "headline_zh": verdict["headline"]["zh"],
+        "first_module": (first.get("module") or "")[:500],
+    }
+
+
+def _requeue_run(run: Run) -> None:
+    if run.state != Run.State.FAILED:
+        return
+    if (run.error or {}).get("code") not in work.PASSING_FAULTS:
+        raise Refusal("run_failed", HTTPStatus.CONFLICT, name=run.name)
+    Run.objects.filter(pk=run.pk, state=Run.State.FAILED).update(
+        state=Run.State.QUEUED, attempt=0, error=None, progress={}, rung_at=None, finished_at=None, updated_at=timezone.now()
+    )
+    run.refresh_from_db()
+    broker.ring_on_commit(run)
+
+
+def _run(run_id: str) -> Run:
+    run = Run.objects.filter(pk=run_id).first()
+    if run is None:
+        raise Refusal("run_unknown", run=run_id)
+    if run.state == Run.State.FAILED:
+        raise Refusal("run_failed", HTTPStatus.CONFLICT, name=run.name)
+    return run
+
+
+def _parts(comparison: Comparison, verdict: dict[str, Any], folder: Path) -> list[Part]:
+    """The rows of a run verdict's parts; of a plain verdict the one there is, numbered as its folder is."""
+    if "parts" in verdict:
+        return [Part(comparison=comparison, n=p["n"], stage=p["stage"], step=p["step"], verdict=p["verdict"]) for p in verdict["parts"]]
+    left = verdict["left"]
+    numbers = sorted(int(part.name) for part in (folder / "parts").iterdir())
+    return [Part(comparison=comparison, n=n, stage=left.get("stage"), step=left.get("step"), verdict=verdict["verdict"]) for n in numbers]

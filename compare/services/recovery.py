@@ -1,0 +1,132 @@
+"""What was lost is sent again, what died is said to be dead, what nobody owns is swept. All of it may run twice, or in two places at once.
+
+A worker does both rounds at its start and every 30 s; who looks at a comparison calls ``look_at`` for that one row, so that nobody waits
+for a clock that died with its worker.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import suppress
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Q
+from django.utils import timezone
+
+from compare.engine.errors import Cancelled
+from compare.models import Comparison, Job, Run
+from compare.services import broker, comparisons, limits, runs, storage, uploads, work
+from compare.services.refusals import problem
+
+log = logging.getLogger(__name__)
+
+
+def resend_unclaimed() -> int:
+    """Ring again for queued rows that nobody claimed, unless the broker still holds their messages; returns how many it took."""
+    for comparison in Comparison.objects.filter(comparisons.A_RUN_FAILED, state=Comparison.State.QUEUED):
+        _fail_with_its_run(comparison)
+    rows: list[Job] = [
+        *Run.objects.filter(broker.unrung(), state=Run.State.QUEUED).order_by("created_at"),
+        *Comparison.objects.filter(broker.unrung(), comparisons.RUNS_READY, state=Comparison.State.QUEUED).order_by("created_at"),
+    ]
+    if not rows or (broker.waiting() or 0) >= len(rows):
+        return 0
+    return sum(broker.ring(row) for row in rows)
+
+
+def reap_interrupted() -> None:
+    """Settle the rows whose worker said nothing for too long and the comparisons that do not hear that they are cancelled."""
+    for run in Run.objects.filter(silent(), state=Run.WORKING):
+        run_lost(run, "worker_lost")
+    for comparison in Comparison.objects.filter(silent() | deaf(), state=Comparison.WORKING):
+        comparison_lost(comparison, "worker_lost")
+    uploads.reap_idle()
+
+
+def look_at(comparison: Comparison) -> Comparison:
+    """The cheap check of somebody who looks at one comparison: a query only where a row has been quiet for too long."""
+    for run in comparisons.runs_of(comparison):
+        look_at_run(run)
+        if run.state == Run.State.FAILED and comparison.state == Comparison.State.QUEUED:
+            _fail_with_its_run(comparison)
+    if _is_due(comparison):
+        comparisons.ring_when_ready(comparison)
+    if comparison.state == Comparison.WORKING and (
+        _is_past(comparison.heartbeat_at, limits.stale()) or _is_past(comparison.cancel_requested_at, limits.HARD_CANCEL)
+    ):
+        comparison_lost(comparison, "worker_lost")
+    return comparison
+
+
+def look_at_run(run: Run) -> Run:
+    """The same for one run."""
+    if _is_due(run):
+        broker.ring(run)
+    if run.state == Run.WORKING and _is_past(run.heartbeat_at, limits.stale()):
+        run_lost(run, "worker_lost")
+    return run
+
+
+def run_lost(run: Run, code: str, **params: Any) -> None:
+    """The worker of a run is gone: read it again by itself, but not for ever, for it may be the dump that kills."""
+    attempt = work.Attempt(Run, run.pk, run.attempt)
+    log.warning("attempt %d of run %s ended without a word: %s", run.attempt, run.pk, code)
+    with suppress(Cancelled):  # somebody else settled it
+        if run.attempt < limits.RUN_ATTEMPTS:
+            attempt.write(state=Run.State.QUEUED, progress={}, rung_at=None)
+            broker.ring(run)
+        else:
+            runs.fail(run, attempt, problem(code, run.name, **params))
+    run.refresh_from_db()
+
+
+def comparison_lost(comparison: Comparison, code: str, **params: Any) -> None:
+    """The worker of a comparison is gone, or deaf: cancelled if that was asked for, else interrupted, and a retry is offered."""
+    attempt = work.Attempt(Comparison, comparison.pk, comparison.attempt)
+    log.warning("attempt %d of comparison %s ended without a word: %s", comparison.attempt, comparison.pk, code)
+    if comparison.cancel_requested_at:
+        broker.kill(comparison.task_id)
+        comparisons.stopped(attempt)
+    else:
+        with suppress(Cancelled):  # somebody else settled it
+            attempt.settle(Comparison.State.INTERRUPTED, error=problem(code, comparison.name, **params), **comparisons.NO_VERDICT)
+    comparison.refresh_from_db()
+
+
+def silent() -> Q:
+    """Claimed rows whose worker has said nothing for too long."""
+    return Q(heartbeat_at__lt=timezone.now() - limits.stale())
+
+
+def deaf() -> Q:
+    """Comparisons whose worker was asked to stop and did not."""
+    return Q(cancel_requested_at__lt=timezone.now() - limits.HARD_CANCEL)
+
+
+def sweep() -> int:
+    """Remove files that no row owns: what a killed process left behind. Returns how many."""
+    old = time.time() - limits.SWEEP_AGE.total_seconds()
+    suspects = [(path, key, model) for path, key, model in storage.everything() if path.lstat().st_mtime < old]
+    owned = {model: set(model._default_manager.values_list("pk", flat=True)) if model else set() for _, _, model in suspects}
+    orphans = [path for path, key, model in suspects if key not in owned[model]]
+    for path in orphans:
+        storage.remove(path)
+    return len(orphans)
+
+
+def _fail_with_its_run(comparison: Comparison) -> None:
+    """A comparison that waits for a run which failed before the comparison was there to be told."""
+    for run in comparisons.runs_of(comparison):
+        if run.state == Run.State.FAILED:
+            comparisons.run_failed(run, run.error or {})
+    comparison.refresh_from_db()
+
+
+def _is_due(job: Job) -> bool:
+    return job.state == job.QUEUED and (job.rung_at is None or _is_past(job.rung_at, limits.unclaimed()))
+
+
+def _is_past(moment: datetime | None, patience: timedelta) -> bool:
+    return moment is not None and moment < timezone.now() - patience

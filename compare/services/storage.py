@@ -1,0 +1,114 @@
+"""Where files are in the data folder. Every name in it is made here: slugs, sums and numbers, never a word from an upload.
+
+    uploads/<slug>.part              bytes that are still arriving
+    uploads/incoming/                multipart files, until they are blobs
+    blobs/<2>/<sha256>               content
+    runs/<slug>/columns/             what the engine read
+    comparisons/<slug>/result/       what the engine found; served as it is
+    …/<slug>/attempt-<n>.tmp/        an attempt in the making; a rename publishes it
+    comparisons/<slug>/attempt-<n>.verdict.json    the verdict, known before the tree is written
+"""
+
+from __future__ import annotations
+
+import errno
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from django.conf import settings
+from django.db.models import Model
+
+from compare.models import Blob, Comparison, Job, Run, Upload
+
+DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+def root() -> Path:
+    return Path(settings.DATA_DIR)
+
+
+def uploads() -> Path:
+    return _made(root() / "uploads")
+
+
+def incoming() -> Path:
+    """Where multipart files land: in the data folder, so that becoming a blob is a rename."""
+    return _made(uploads() / "incoming")
+
+
+def part(upload_id: str) -> Path:
+    return uploads() / f"{upload_id}.part"
+
+
+def blob(sha256: str) -> Path:
+    return root() / "blobs" / sha256[:2] / sha256
+
+
+def job(row: Job) -> Path:
+    """The folder of one run or comparison."""
+    return root() / ("runs" if isinstance(row, Run) else "comparisons") / row.pk
+
+
+def columns(run: Run) -> Path:
+    return job(run) / "columns"
+
+
+def result(comparison: Comparison) -> Path:
+    return job(comparison) / "result"
+
+
+def attempt(row: Job, number: int) -> Path:
+    """Where attempt ``number`` builds. Whatever earlier attempts left is removed, and the folder itself does not exist."""
+    folder = _made(job(row))
+    for left_over in folder.glob("attempt-*"):
+        remove(left_over)
+    return folder / f"attempt-{number}.tmp"
+
+
+def early_verdict(comparison: Comparison) -> Path:
+    """The verdict of the present attempt, while its tree is still being written."""
+    return job(comparison) / f"attempt-{comparison.attempt}.verdict.json"
+
+
+def publish(made: Path, place: Path) -> None:
+    """Put a complete folder in its place, at once. An older one is there only where a worker died between this and its row."""
+    remove(place)
+    made.replace(place)
+
+
+def write(path: Path, content: bytes) -> None:
+    """Write a whole file at once: a reader sees the old content or the new, never a half."""
+    making = path.with_name(path.name + ".tmp")
+    making.write_bytes(content)
+    making.replace(path)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or a folder; one that is not there is fine."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def everything() -> Iterator[tuple[Path, str, type[Model] | None]]:
+    """Every file and folder that should have a row: where it is, the row's key and model. Multipart files on their way in have none."""
+    for path in (root() / "uploads").glob("*.part"):
+        yield path, path.stem, Upload
+    for path in (root() / "uploads" / "incoming").glob("*"):
+        yield path, path.name, None
+    for path in (root() / "blobs").glob("*/*"):
+        yield path, path.name, Blob
+    for folder, model in (("runs", Run), ("comparisons", Comparison)):
+        for path in (root() / folder).glob("*"):
+            yield path, path.name, model
+
+
+def free_bytes() -> int:
+    return shutil.disk_usage(_made(root())).free
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

@@ -1,0 +1,54 @@
+"""What a worker does. Thin: a message carries an id, the use case does the work, the row says how it ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from billiard.exceptions import TimeLimitExceeded, WorkerLostError
+from celery import Task, shared_task
+from celery.signals import task_failure
+from django.core.cache import cache
+
+from compare.models import Comparison, Run
+from compare.services import comparisons, recovery, runs
+
+HOUR = 3600
+
+
+@shared_task(bind=True)
+def read_run(self: Task[Any, Any], run_id: str) -> None:
+    runs.read(run_id, self.request.id or "")
+
+
+@shared_task(bind=True)
+def run_comparison(self: Task[Any, Any], comparison_id: str) -> None:
+    comparisons.compare(comparison_id, self.request.id or "")
+
+
+@shared_task
+def resend_unclaimed() -> None:
+    recovery.resend_unclaimed()
+
+
+@shared_task
+def reap_interrupted() -> None:
+    recovery.reap_interrupted()
+    if cache.add("swept", True, timeout=HOUR):
+        recovery.sweep()
+
+
+@task_failure.connect
+def process_was_lost(sender: Task[Any, Any], task_id: str, exception: BaseException, args: tuple[Any, ...], **_: Any) -> None:
+    """In the worker's main process: the process that computed was killed, so nobody else will settle its row."""
+    if isinstance(exception, WorkerLostError):
+        code, params = "worker_killed", {}
+    elif isinstance(exception, TimeLimitExceeded):
+        code, params = "time_limit", {"seconds": exception.args[0]}
+    else:
+        return
+    if sender.name == read_run.name:
+        for run in Run.objects.filter(pk=args[0], task_id=task_id, state=Run.WORKING):
+            recovery.run_lost(run, code, **params)
+    elif sender.name == run_comparison.name:
+        for comparison in Comparison.objects.filter(pk=args[0], task_id=task_id, state=Comparison.WORKING):
+            recovery.comparison_lost(comparison, code, **params)
