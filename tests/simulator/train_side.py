@@ -72,6 +72,7 @@ class TrainModel:
     ) -> None:
         self.family, self.size, self.precision, self.weights = family, size, precision, weights
         self.recorder, self.style, self.root = recorder, style, root
+        self.recomputing = False
 
     def forward(self, tokens: Array, positions: Array, keep_mask: Array | None, tape: Tape | None = None) -> Array:
         """tokens, positions int64 [B, S]; keep_mask int64 [B, S] with 0 on padding, or None. Returns logits [B, S, V]."""
@@ -128,6 +129,12 @@ class TrainModel:
             tape.ends["final"] = hidden
         return self._linear("lm_head", hidden)
 
+    def _again(self, body: Callable[[], object]) -> None:
+        """A recomputation stops as soon as the last saved tensor is there, so its last modules have no output."""
+        self.recomputing = True
+        body()
+        self.recomputing = False
+
     def _norm(self, path: str, values: Array) -> Array:
         rec, p, weight, eps = self.recorder, self.precision, self.weights[f"{path}.weight"], self.family.eps
         with rec.module(path, self.family.class_of("RMSNorm"), [values], parameters={"weight": weight}) as call:
@@ -155,7 +162,7 @@ class TrainModel:
             product = values.reshape(-1, values.shape[-1]) @ weight.T
             output = self.precision.round(product if bias is None else product + bias).reshape(*values.shape[:-1], -1)
             rec.api("Functional.linear", [values, weight, bias], [output])
-            call.output = [output]
+            call.output = [None if self.recomputing and path.endswith("down_proj") else output]
         return output
 
     def _layer(
@@ -201,7 +208,7 @@ class TrainModel:
             call.output = [output]
         if tape is not None:
             tape.layers.append(kept)
-            tape.again.append(lambda: body({}))
+            tape.again.append(lambda: self._again(lambda: body({})))
         return output
 
     def _attention(
@@ -299,7 +306,7 @@ class TrainModel:
             product = kept["product"] = p.round(active * up)
             rec.api("Tensor.__mul__", [active, up], [product])
             output = self._linear(f"{path}.down_proj", product)
-            call.output = [output]
+            call.output = [None if self.recomputing else output]
         return output
 
 
