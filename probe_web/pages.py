@@ -9,8 +9,8 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed, JsonResponse
 from django.template.loader import render_to_string
 
-# The routes that the front end knows (frontend/src/app.tsx). Anything else gets the same index, which says so, under status 404.
-ROUTES = re.compile(r"^/(|c/[\w-]+(/[\w/.-]*)?|r/[\w-]+|runs|comparisons)/?$")
+# The routes that the front end knows (frontend/src/App.tsx). Anything else gets the same index, which says so, under status 404.
+ROUTES = re.compile(r"^/(c/[\w-]+/?)?$")
 
 
 def page(request: HttpRequest) -> HttpResponseBase:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-
 from django.urls import include, path, re_path
 
 from probe_web import health, pages
 
 urlpatterns = [
-    *([path("api/v1/", include("compare.api.urls"))] if find_spec("compare.api") and find_spec("compare.api.urls") else []),
+    path("api/v1/", include("compare.api.urls")),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
     re_path(r"^(?!api/|static/)", pages.page),

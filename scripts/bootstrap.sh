@@ -1,17 +1,18 @@
 #!/bin/sh
 # What ./run and ./test share: the virtual environment, the locked packages, Node, the front end.
-#   scripts/bootstrap.sh [dev] [--no-front-end]
+#   scripts/bootstrap.sh [dev] [--no-front-end | --packages-only]
 # Each step leaves a stamp (sha256 of what it was made from) and is left out while that still holds, so a machine that is set up
 # needs no network and no time. See docs/operations.md.
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 cd "$root"
 
-dev=no front_end=yes
+dev=no front_end=build
 for argument in "$@"; do
     case $argument in
         dev) dev=yes ;;
         --no-front-end) front_end=no ;;
+        --packages-only) front_end=packages ;;
         *) echo "scripts/bootstrap.sh: unknown argument $argument" >&2; exit 2 ;;
     esac
 done
@@ -137,7 +138,7 @@ fi
 
 # --- The front end --------------------------------------------------------------------------------------------------------------------
 
-if [ "$front_end" = yes ] && [ -f frontend/package-lock.json ]; then
+if [ "$front_end" != no ]; then
     want=$(digest_of_files frontend/package.json frontend/package-lock.json requirements-build.txt)
     if ! stamped node-modules "$want" || ! [ -d frontend/node_modules ]; then
         say "Installing the front end's packages"
@@ -146,6 +147,8 @@ if [ "$front_end" = yes ] && [ -f frontend/package-lock.json ]; then
             || die "the front end's packages could not be installed. See the lines above: most often the network or npm's registry setting"
         stamp node-modules "$want"
     fi
+fi
+if [ "$front_end" = build ]; then
     want="$want $(digest_of_front_end)"
     if ! stamped front-end "$want" || ! [ -f frontend/dist/index.html ]; then
         say "Building the front end"
