@@ -212,7 +212,7 @@ class _Build:
         place = next((module for module in modules if _values(right, module) and _values(left, module)), modules[0])
         effect, noise = _effect(place, clean, right), _effect(place, left, clean)
         moved, honest = self._shown(place, clean, right), self._shown(place, left, clean)
-        premises = {"positions": "failed"} if fault.kind.startswith("positions") else {}
+        premises = {"positions": "failed"} if self._positions_seen(fault) else {}
         if fault.kind == "positions_offset":
             return Truth(("consistent", "identical"), (), premises, effect, noise, moved, honest)
         visible = self._parameter_visible(damaged) if fault.is_weight else None
@@ -220,6 +220,13 @@ class _Build:
         if visible or (truth.clear and truth.shown):
             return truth
         return replace(truth, verdicts=("diverged", "consistent"))
+
+    def _positions_seen(self, fault: Fault) -> bool:
+        """Whether Max and Min of the positions, all that is written of integers, tell that they are others."""
+        if fault.kind == "positions_wrong":
+            wrong = wrong_positions(np.arange(self.scenario.tokens), int(fault.size))
+            return (int(wrong.min()), int(wrong.max())) != (0, self.scenario.tokens - 1)
+        return fault.kind == "positions_offset"
 
     def _shown(self, module: str, one: Recorder, other: Recorder) -> dict[str, float]:
         """Largest uNorm, uExtreme and z between the statistics of a module's outputs on two sides."""

@@ -1,0 +1,86 @@
+"""`python -m tests.bench`: what `manage.py compare` costs on pairs of 10 000 and 50 000 nodes a side.
+
+CPU is user and system time of the whole process, its start included, beside a process that does nothing but `json.loads` the same
+six files with garbage collection off: the ratio of the two says how far the comparison is from the floor, on any machine. Peak is
+the largest resident set. Ends with status 1 where a bound at 50 000 nodes is exceeded.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.bench.large_dump import Extent, write_large_dump
+
+ROOT = Path(__file__).resolve().parents[2]
+CPU_RATIO_LIMIT, PEAK_LIMIT_MB = 3.0, 400.0
+BASELINE = """
+import gc, json, pathlib, sys
+gc.disable()
+kept = [json.loads(pathlib.Path(name).read_bytes()) for name in sys.argv[1:]]
+"""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one process: CPU seconds (user + system), peak resident megabytes, exit status."""
+
+    cpu: float
+    peak: float
+    status: int
+
+
+def cost_of(command: list[str]) -> Cost:
+    """Run a command to its end; its standard output is dropped, its standard error is not."""
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2), process.returncode)
+
+
+def measure(folder: Path, micro_batches: int, rounds: int) -> tuple[int, Cost, Cost]:
+    """(nodes a side, baseline, comparison): least CPU and largest peak of `rounds` runs of each, taken in turns."""
+    sides = [folder / f"left{micro_batches}", folder / f"right{micro_batches}"]
+    nodes = write_large_dump(sides[0], Extent(micro_batches=micro_batches))
+    write_large_dump(sides[1], Extent(micro_batches=micro_batches, drift_from=40))
+    files = [str(side / name) for side in sides for name in ("dump.json", "construct.json", "stack.json")]
+    compare = [sys.executable, "manage.py", "compare", str(sides[0]), str(sides[1]), "--json", str(folder / "verdict.json")]
+    runs: tuple[list[Cost], list[Cost]] = ([], [])
+    for _ in range(rounds):
+        runs[0].append(cost_of([sys.executable, "-c", BASELINE, *files]))
+        runs[1].append(cost_of(compare))
+        if runs[0][-1].status != 0 or runs[1][-1].status not in (0, 1):
+            raise SystemExit(f"a run ended with status {runs[0][-1].status or runs[1][-1].status}: {' '.join(compare)}")
+    baseline, comparison = (Cost(min(run.cpu for run in each), max(run.peak for run in each), each[-1].status) for each in runs)
+    return nodes, baseline, comparison
+
+
+def main(given: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="tests.bench", description="Cost of a comparison of large dumps.")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--micro-batches", type=int, nargs="*", default=[1, 5], help="1 is about 10 000 nodes a side, 5 about 50 000")
+    arguments = parser.parse_args(given)
+    out, exceeded = sys.stdout, []
+    out.write(f"{'nodes':>7} {'json.loads CPU s':>17} {'compare CPU s':>14} {'ratio':>6} {'json.loads MB':>14} {'compare MB':>11}\n")
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        for batches in arguments.micro_batches:
+            nodes, baseline, comparison = measure(Path(folder), batches, arguments.rounds)
+            ratio = comparison.cpu / baseline.cpu
+            row = f"{nodes:7d} {baseline.cpu:17.2f} {comparison.cpu:14.2f} {ratio:6.2f} {baseline.peak:14.0f} {comparison.peak:11.0f}\n"
+            out.write(row)
+            out.flush()
+            if nodes > 40_000 and ratio > CPU_RATIO_LIMIT:
+                exceeded.append(f"CPU {ratio:.2f} times json.loads, the bound is {CPU_RATIO_LIMIT:.0f}")
+            if nodes > 40_000 and comparison.peak > PEAK_LIMIT_MB:
+                exceeded.append(f"peak {comparison.peak:.0f} MB, the bound is {PEAK_LIMIT_MB:.0f}")
+    out.writelines(f"EXCEEDED: {line}\n" for line in exceeded)
+    return 1 if exceeded else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
