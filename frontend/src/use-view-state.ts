@@ -8,6 +8,7 @@ import { decodeView, encodeView, type ViewState } from "./url-state";
 const WRITE_DELAY_MS = 150;
 
 let current: ViewState = decodeView(window.location.hash);
+let page = window.location.pathname;
 let pending: number | undefined;
 const listeners = new Set<() => void>();
 
@@ -27,23 +28,21 @@ export function flushViewState(): void {
   if (pending === undefined) return;
   window.clearTimeout(pending);
   pending = undefined;
+  if (window.location.pathname !== page) return;
   window.history.replaceState(window.history.state, "", addressOf(current));
 }
 
 /** `push` where the reader would expect Back to undo it (a part, a tab), `replace` for everything that moves along. */
 export function changeView(change: Partial<ViewState>, how: "replace" | "push" = "replace"): void {
-  flushWhenPushing(how);
-  publish({ ...current, ...change });
+  if (how === "push") flushViewState();
+  publish({ ...viewState(), ...change });
   if (how === "push") window.history.pushState(window.history.state, "", addressOf(current));
   else if (pending === undefined) pending = window.setTimeout(flushViewState, WRITE_DELAY_MS);
 }
 
-function flushWhenPushing(how: "replace" | "push"): void {
-  if (how === "push") flushViewState();
-}
-
-/** Takes the state from the address again: after Back, a typed link, or a move to another comparison. */
-export function readAddress(): void {
+/** Takes the state from the address again: after Back or a typed link. */
+function readAddress(): void {
+  page = window.location.pathname;
   window.clearTimeout(pending);
   pending = undefined;
   publish(decodeView(window.location.hash));
@@ -54,6 +53,13 @@ window.addEventListener("hashchange", readAddress);
 window.addEventListener("pagehide", flushViewState);
 
 export function viewState(): ViewState {
+  // Another page without a reload: its address says what to show there, and a change that waits belongs to the page that was left.
+  if (window.location.pathname !== page) {
+    page = window.location.pathname;
+    window.clearTimeout(pending);
+    pending = undefined;
+    current = decodeView(window.location.hash);
+  }
   return current;
 }
 

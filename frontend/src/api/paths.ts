@@ -1,13 +1,9 @@
-import type { About, Comparison, ComparisonRow, Page, Params, Role, Run } from "./types";
+import type { About, Comparison, ComparisonRow, Created, Page, Params, Role, Run } from "./types";
 
 /** The calls of `/api/v1/` in the shape openapi-fetch reads. Only what the page calls; the server's schema has the rest. */
 
 interface Json<Body> {
   content: { "application/json": Body };
-  headers: Readonly<Record<string, unknown>>;
-}
-interface NoBody {
-  content?: never;
   headers: Readonly<Record<string, unknown>>;
 }
 interface At<Path> {
@@ -22,24 +18,21 @@ export interface paths {
     get: { responses: { 200: Json<About> } };
   };
   "/api/v1/runs/": {
-    post: Sends<{ uploads: readonly string[]; name: string; role: Role | "auto" }> & { responses: { 201: Json<Run> } };
+    post: Sends<{ uploads: readonly string[]; name: string; role: Role | "auto" }> & { responses: { 201: Json<Created> } };
   };
   "/api/v1/runs/{id}/": {
     get: At<{ id: string }> & { responses: { 200: Json<Run> } };
-    patch: At<{ id: string }> & Sends<{ name?: string; role?: Role }> & { responses: { 200: Json<Run> } };
-    delete: At<{ id: string }> & { responses: { 204: NoBody } };
   };
   "/api/v1/comparisons/": {
     get: {
       parameters: { query?: { search?: string; cursor?: string }; header?: never; path?: never; cookie?: never };
       responses: { 200: Json<Page<ComparisonRow>> };
     };
-    post: Sends<{ left: string; right: string; options?: Params; name?: string }> & { responses: { 201: Json<Comparison> } };
+    post: Sends<{ left: string; right: string; options?: Params; name?: string }> & { responses: { 201: Json<Created> } };
   };
   "/api/v1/comparisons/{id}/": {
     get: At<{ id: string }> & { responses: { 200: Json<Comparison> } };
     patch: At<{ id: string }> & Sends<{ name?: string; tags?: readonly string[] }> & { responses: { 200: Json<Comparison> } };
-    delete: At<{ id: string }> & { responses: { 204: NoBody } };
   };
   "/api/v1/comparisons/{id}/cancel/": {
     post: At<{ id: string }> & { responses: { 200: Json<Comparison> } };

@@ -1,7 +1,7 @@
 import { keepPreviousData, type QueryClient, queryOptions, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { client, unwrap } from "./client";
 import { asRequestError } from "./problem";
-import type { About, Comparison, ComparisonRow, Page, Params, Role, Run } from "./types";
+import type { About, Comparison, ComparisonRow, Created, Page, Run } from "./types";
 
 /** Questions that a page asks again and again, and how often. One place, so that no two views poll the same thing at two rates. */
 
@@ -77,16 +77,13 @@ export function useComparisons(search: string) {
   });
 }
 
-export function createRun(uploads: readonly string[], name: string, role: Role): Promise<Run> {
-  return unwrap(client.POST("/api/v1/runs/", { body: { uploads, name, role } }));
+/** Which role a run has is the dump's to say; which side it stands on is the reader's, who put it there. */
+export function createRun(uploads: readonly string[], name: string): Promise<Created> {
+  return unwrap(client.POST("/api/v1/runs/", { body: { uploads, name, role: "auto" } }));
 }
 
-export function changeRole(id: string, role: Role): Promise<Run> {
-  return unwrap(client.PATCH("/api/v1/runs/{id}/", { params: { path: { id } }, body: { role } }));
-}
-
-export function createComparison(left: string, right: string, options: Params = {}): Promise<Comparison> {
-  return unwrap(client.POST("/api/v1/comparisons/", { body: { left, right, options } }));
+export function createComparison(left: string, right: string): Promise<Created> {
+  return unwrap(client.POST("/api/v1/comparisons/", { body: { left, right } }));
 }
 
 async function act(queries: QueryClient, slug: string, call: Promise<Comparison>): Promise<void> {

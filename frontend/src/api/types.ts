@@ -15,17 +15,19 @@ export interface ApiProblem {
   readonly message: string;
   /** File (with member, record or offset) that a failed job stumbled over; "" or absent where none is to blame. */
   readonly where?: string;
+  /** Of a comparison: the run that could not be read. */
+  readonly run?: string;
 }
 
 export interface About {
   readonly version: string;
-  /** The address that teammates can open, without a path; null where the server does not know one. */
-  readonly public_url: string | null;
+  /** The address that links carry, without a path. */
+  readonly public_url: string;
   readonly loopback_only: boolean;
   /** Slug of the example comparison, null where none was loaded. */
   readonly example: string | null;
-  /** Whether tensor files are of use to this server. */
-  readonly tensors?: boolean;
+  readonly examples: Readonly<Record<string, string>>;
+  readonly limits: { readonly upload_bytes: number; readonly run_files: number };
 }
 
 /** What a worker last said: empty before it said anything. */
@@ -82,9 +84,10 @@ export interface Run {
   readonly name: string;
   readonly role: Role | "auto";
   readonly state: RunState;
-  readonly progress: Progress | null;
+  readonly progress: Progress;
   readonly error: ApiProblem | null;
   readonly inventory: Inventory | null;
+  readonly sha256: string;
 }
 
 export type ComparisonState = "queued" | "running" | "done" | "failed" | "cancelled" | "interrupted";
@@ -223,43 +226,59 @@ export interface RunVerdict {
 export type Verdict = PartVerdict | RunVerdict;
 
 export interface ComparisonSide {
-  readonly id: string;
+  /** null for whoever came by a read-only link. */
+  readonly id: string | null;
   readonly name: string;
   readonly role: Role | "auto";
   readonly state: RunState;
-  readonly progress: Progress | null;
-  readonly error: ApiProblem | null;
+  readonly progress: Progress;
   readonly inventory: Inventory | null;
 }
 
-export interface Comparison {
-  readonly id: string;
-  readonly url: string;
-  readonly name: string;
-  readonly state: ComparisonState;
-  readonly progress: Progress | null;
-  readonly error: ApiProblem | null;
-  readonly verdict: Verdict | null;
-  readonly left: ComparisonSide;
-  readonly right: ComparisonSide;
-  readonly options: Params;
-  readonly tags: readonly string[];
-  readonly created_at: string;
+/** A verdict in a line; the words are empty while there is none. */
+export interface Summary {
+  readonly verdict: VerdictWord | "";
+  readonly headline: Bilingual;
+  readonly first_module: string;
 }
 
-/** A row of the list: the verdict's word and sentence without the rest of it. */
+/** A row of the list. */
 export interface ComparisonRow {
   readonly id: string;
   readonly url: string;
   readonly name: string;
+  readonly tags: readonly string[];
   readonly state: ComparisonState;
-  readonly progress: Progress | null;
-  readonly error: ApiProblem | null;
-  readonly verdict: VerdictWord | null;
-  readonly headline: Bilingual | null;
-  readonly left: { readonly name: string; readonly role: Role | "auto" };
-  readonly right: { readonly name: string; readonly role: Role | "auto" };
+  readonly summary: Summary;
+  /** Names of the runs. */
+  readonly left: string;
+  readonly right: string;
+  /** Which shipped example it is, "" = none. */
+  readonly example: string;
   readonly created_at: string;
+  readonly updated_at: string;
+  readonly finished_at: string | null;
+}
+
+export interface Comparison extends Omit<ComparisonRow, "left" | "right"> {
+  readonly left: ComparisonSide;
+  readonly right: ComparisonSide;
+  readonly baseline: ComparisonSide | null;
+  readonly progress: Progress;
+  readonly error: ApiProblem | null;
+  readonly options: Params;
+  readonly cancel_requested_at: string | null;
+  /** Opened by a link that only lets one look. */
+  readonly read_only: boolean;
+  /** As soon as it is known, which may be before `done`. */
+  readonly verdict: Verdict | null;
+}
+
+/** Where a new run or comparison is. */
+export interface Created {
+  readonly id: string;
+  readonly url: string;
+  readonly state: string;
 }
 
 export interface Page<Row> {

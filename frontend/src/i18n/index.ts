@@ -3,6 +3,7 @@ import { type Format, formatOf } from "./format";
 import { en, type Messages } from "./messages/en";
 import { zh } from "./messages/zh";
 
+export type { Format } from "./format";
 export type { CompareMessages, Messages } from "./messages/en";
 
 const MESSAGES: Record<Language, Messages> = { en, zh };

@@ -24,9 +24,9 @@ export function Button({ look = "plain", shortcut, className, children, onClick,
     >
       {children}
       {shortcut === undefined ? null : (
-        <kbd className={styles.key} aria-hidden="true">
+        <span className={styles.key} aria-hidden="true">
           {shortcut}
-        </kbd>
+        </span>
       )}
     </button>
   );

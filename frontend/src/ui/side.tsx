@@ -1,7 +1,8 @@
-import type { Role } from "../api/types";
 import styles from "./side.module.css";
 
-/** ■ train, ● inference: the shape says what the colour says. */
-export function SideMark({ role }: { role: Role }) {
-  return <span className={`${styles.mark} ${role === "train" ? styles.train : styles.infer}`} aria-hidden="true" />;
+export type Side = "left" | "right";
+
+/** ■ left, usually train; ● right, usually inference. The shape says what the colour says. */
+export function SideMark({ side }: { side: Side }) {
+  return <span className={`${styles.mark} ${styles[side]}`} aria-hidden="true" />;
 }

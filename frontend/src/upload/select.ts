@@ -1,0 +1,46 @@
+import type { GatheredFile } from "./gather";
+
+const ARCHIVE = /\.(zip|tar|tar\.gz|tgz)$/i;
+const JSON_FILE = /\.json$/i;
+const TENSOR = /\.(pt|npy|bin|safetensors)$/i;
+
+export interface Selection {
+  /** What goes up. */
+  readonly send: readonly GatheredFile[];
+  readonly tensors: readonly GatheredFile[];
+  readonly other: readonly GatheredFile[];
+  /** What the run is called: the folder that was dropped, or the archive without its ending. */
+  readonly name: string;
+}
+
+/**
+ * Json files and archives are sent. Tensors stay: they are a thousand times the size of the statistics. Hidden files and what an operating
+ * system adds (`__MACOSX`) are never sent.
+ */
+export function select(files: readonly GatheredFile[]): Selection {
+  const send: GatheredFile[] = [];
+  const tensors: GatheredFile[] = [];
+  const other: GatheredFile[] = [];
+  for (const file of files) {
+    if (isHidden(file.path)) other.push(file);
+    else if (ARCHIVE.test(file.path) || JSON_FILE.test(file.path)) send.push(file);
+    else if (TENSOR.test(file.path)) tensors.push(file);
+    else other.push(file);
+  }
+  return { send, tensors, other, name: nameOf(send) };
+}
+
+function isHidden(path: string): boolean {
+  return path.split("/").some((part) => part.startsWith(".") || part === "__MACOSX");
+}
+
+function nameOf(files: readonly GatheredFile[]): string {
+  const [first] = files;
+  if (first === undefined) return "";
+  const [top, ...below] = first.path.split("/");
+  return (below.length > 0 ? top : top?.replace(ARCHIVE, "").replace(JSON_FILE, "")) ?? first.path;
+}
+
+export function sizeOf(files: readonly GatheredFile[]): number {
+  return files.reduce((sum, { file }) => sum + file.size, 0);
+}

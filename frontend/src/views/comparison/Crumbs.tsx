@@ -1,0 +1,62 @@
+import { ArrowLeftRight } from "lucide-react";
+import type { Comparison, ComparisonSide } from "../../api/types";
+import { useI18n } from "../../i18n";
+import { headerFacts, taskName } from "../../ui/run-facts";
+import { type Side, SideMark } from "../../ui/side";
+import styles from "./crumbs.module.css";
+
+/** / name | ■ Train fsdp-1130 FSDP, bf16 ↔ ● Inference rollout-1130 vLLM, bf16 */
+export function Crumbs({ comparison }: { comparison: Comparison }) {
+  const { t } = useI18n();
+  const { left, right, name } = comparison;
+  // The name that the server makes up repeats what stands beside it.
+  const named = name !== "" && name !== `${left.name} | ${right.name}`;
+  return (
+    <div className={styles.crumbs}>
+      {named ? (
+        <>
+          <span className={styles.slash} aria-hidden="true">
+            /
+          </span>
+          <span className={styles.name} title={name}>
+            {name}
+          </span>
+          <span className={styles.rule} aria-hidden="true" />
+        </>
+      ) : (
+        <span className={styles.slash} aria-hidden="true">
+          /
+        </span>
+      )}
+      <span className={`${styles.sides} ${named ? styles.sidesBesideName : ""}`}>
+        <SideName side="left" run={left} />
+        <ArrowLeftRight className={styles.arrow} size={16} strokeWidth={1.4} aria-label={t.common.against} />
+        <SideName side="right" run={right} />
+      </span>
+      {comparison.read_only ? <span className={styles.readOnly}>{t.comparison.readOnly}</span> : null}
+    </div>
+  );
+}
+
+function SideName({ side, run }: { side: Side; run: ComparisonSide }) {
+  const { t } = useI18n();
+  const role = run.inventory?.role ?? (side === "left" ? "train" : "infer");
+  const facts = headerFacts(run.inventory, t);
+  return (
+    <span className={styles.side} title={[run.name, facts].filter(Boolean).join(" · ")}>
+      <SideMark side={side} />
+      <span className={side === "left" ? styles.left : styles.right}>{role === "train" ? t.common.train : t.common.infer}</span>
+      <span className={styles.runName}>{run.name}</span>
+      {facts === "" ? null : <span className={styles.facts}>{facts}</span>}
+    </span>
+  );
+}
+
+/** statistics · L0 · rank 0 of 1 */
+export function Facts({ comparison }: { comparison: Comparison }) {
+  const { t, format } = useI18n();
+  const inventory = comparison.left.inventory;
+  if (inventory === null) return null;
+  const ranks = Math.max(1, inventory.ranks.length);
+  return [taskName(inventory.task, t), inventory.level, t.card.ranks(ranks, format.count(ranks))].join(" · ");
+}

@@ -1,0 +1,157 @@
+import type { ReactNode } from "react";
+import type { Inventory, Role, Run } from "../../api/types";
+import { useI18n } from "../../i18n";
+import { bytes } from "../../i18n/format";
+import { Button } from "../../ui/button";
+import { CopyButton } from "../../ui/copy-button";
+import { dataLine, extentLine, frameworkLine } from "../../ui/run-facts";
+import type { Side } from "../../ui/side";
+import { type Contents, sides, swapSides } from "../../upload/side";
+import type { HeldView } from "./RunCard";
+import styles from "./side-panel.module.css";
+
+interface Props {
+  side: Side;
+  view: HeldView;
+  run: Run | null;
+  canSwap: boolean;
+}
+
+/** What the dump is: first what this page can see for itself, then what the server read. Rows keep their order, so nothing jumps. */
+export function Preflight({ side, view, run, canSwap }: Props) {
+  const inventory = run?.inventory ?? null;
+  const about = view.about;
+  return (
+    <dl className={styles.facts}>
+      {inventory === null ? (
+        <LocalFacts about={about} />
+      ) : (
+        <ServerFacts side={side} inventory={inventory} sha256={run?.sha256 ?? ""} canSwap={canSwap} />
+      )}
+      {about === null ? null : <AsideFacts about={about} />}
+    </dl>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: ReactNode }) {
+  return (
+    <div className={styles.fact}>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+function LocalFacts({ about }: { about: Contents | null }) {
+  const { t, format } = useI18n();
+  if (about === null) return null;
+  const seen = about.peek;
+  return (
+    <>
+      {seen?.framework ? <Fact name={t.card.framework}>{frameworkLine(seen.framework, null, t)}</Fact> : null}
+      {seen === null || dataLine(seen, t) === "" ? null : <Fact name={t.card.data}>{dataLine(seen, t)}</Fact>}
+      {seen === null ? null : <Fact name={t.card.extent}>{extentLine(0, seen.steps, seen.ranks, t, format)}</Fact>}
+      {seen === null ? null : (
+        <Fact name={t.card.structure}>
+          <Structure missing={[...(seen.construct ? [] : ["construct.json"]), ...(seen.stack ? [] : ["stack.json"])]} />
+        </Fact>
+      )}
+      <Fact name={t.card.contents}>{t.card.files2(about.files, format.count(about.files), bytes(about.bytes))}</Fact>
+    </>
+  );
+}
+
+function ServerFacts({ side, inventory, sha256, canSwap }: { side: Side; inventory: Inventory; sha256: string; canSwap: boolean }) {
+  const { t, format } = useI18n();
+  const { stages, steps, ranks, counts } = inventory;
+  return (
+    <>
+      <Fact name={t.card.role}>
+        <RoleLine side={side} inventory={inventory} />
+        {canSwap ? (
+          <>
+            {" "}
+            <Button look="link" onClick={() => swapSides(sides.left, sides.right)}>
+              {t.card.swap}
+            </Button>
+          </>
+        ) : null}
+      </Fact>
+      <Fact name={t.card.framework}>{frameworkLine(inventory.framework, inventory.wrapping, t)}</Fact>
+      <Fact name={t.card.data}>{dataLine(inventory, t)}</Fact>
+      <Fact name={t.card.extent}>
+        {t.card.extentLine(
+          extentLine(stages.length, steps.length, ranks.length, t, format),
+          t.card.records(counts.records, format.count(counts.records)),
+        )}
+      </Fact>
+      <Fact name={t.card.structure}>
+        <Structure missing={inventory.missing} />
+      </Fact>
+      <Digest digest={inventory.digest || sha256} />
+      <ServerAside inventory={inventory} />
+    </>
+  );
+}
+
+function RoleLine({ side, inventory }: { side: Side; inventory: Inventory }) {
+  const { t } = useI18n();
+  const evidence = t.card.evidence[inventory.role_evidence];
+  if (evidence === undefined) return t.card.roleUnknown;
+  const role = t.card.roleNames[inventory.role];
+  const expected: Role = side === "left" ? "train" : "infer";
+  if (inventory.role === expected) return t.card.roleGuessed(role, evidence);
+  return <strong className={styles.mismatch}>{t.card.roleMismatch(role, evidence)}</strong>;
+}
+
+function Structure({ missing }: { missing: readonly string[] }) {
+  const { t, format } = useI18n();
+  const found = ["construct.json", "stack.json"].filter((name) => !missing.includes(name));
+  const parts = found.length > 0 ? [t.card.found(format.list(found))] : [];
+  return [...parts, ...missing.map((name) => t.card.missing[name] ?? t.card.missingOther(name))].join(t.common.semicolon);
+}
+
+function Digest({ digest }: { digest: string }) {
+  const { t } = useI18n();
+  if (digest === "") return null;
+  return (
+    <Fact name={t.card.digest}>
+      <span className={styles.digest}>
+        <code title={digest}>{`${digest.slice(0, 8)}…${digest.slice(-4)}`}</code>
+        <CopyButton text={digest} label={t.card.copyDigest} className={styles.copy} />
+      </span>
+    </Fact>
+  );
+}
+
+/** What the server found in the upload and did not read. */
+function ServerAside({ inventory }: { inventory: Inventory }) {
+  const { t, format } = useI18n();
+  const aside = inventory.left_aside;
+  if (aside.length === 0) return null;
+  return (
+    <Fact name={t.card.leftAside}>
+      <details>
+        <summary>{t.card.asideFiles(aside.length, format.count(aside.length))}</summary>
+        <ul className={styles.asideList}>
+          {aside.slice(0, 200).map(({ path, reason }) => (
+            <li key={path}>
+              <code>{path}</code> {reason}
+            </li>
+          ))}
+        </ul>
+      </details>
+    </Fact>
+  );
+}
+
+/** What this page did not send. */
+function AsideFacts({ about }: { about: Contents }) {
+  const { t, format } = useI18n();
+  const { tensors, other } = about;
+  const parts = [
+    tensors.count > 0 ? t.card.asideTensors(tensors.count, format.count(tensors.count), bytes(tensors.bytes)) : null,
+    other.length > 0 ? t.card.asideOther(other.length, format.count(other.length)) : null,
+  ].filter((part) => part !== null);
+  return parts.length === 0 ? null : <Fact name={t.card.notSent}>{parts.join(t.common.comma)}</Fact>;
+}
