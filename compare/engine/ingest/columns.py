@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Hashable, Sequence
-from typing import TypeVar
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,8 +13,10 @@ from compare.engine.model import Group, Int32, Int64, Leaf, SlotTable, UInt8
 
 Item = TypeVar("Item", bound=Hashable)
 
-FLUSH = 1 << 15
+FLUSH = 1 << 12
+"""Slots kept as Python objects before they are packed: few enough to stay in the processor's cache."""
 LARGEST_COUNT = 2**63 - 1
+TENSOR = int(Leaf.TENSOR)  # a plain int: it is hashed for every slot
 NO_NUMBERS = (None, None, None, None)
 
 
@@ -27,6 +29,23 @@ class Interned(dict[Item, int]):
 
 
 
+class SlotNames(dict[int | str, int]):
+    """Indices of the slot names of one group by their last part, so that ``input.0`` is put together once a dump."""
+
+    def __init__(self, names: Interned[str], prefix: str) -> None:
+        super().__init__()
+        self.names = names
+        self.prefix = prefix
+
+    def __missing__(self, key: int | str) -> int:
+        index = self[key] = self.names[f"{self.prefix}.{key}"]
+        return index
+
+
+class Odd(Exception):
+    """A record holds what the typed decoder does not keep; it must be read member by member."""
+
+
 class SlotColumns:
     """The slots of one dump: appended as plain Python values, packed into arrays every FLUSH slots so that memory stays near the result."""
 
@@ -37,7 +56,7 @@ class SlotColumns:
         self.shapes: Interned[tuple[int, ...]] = Interned()
         self.texts: Interned[str] = Interned()
         # What many slots share (leaf, type, dtype, shape) is looked up once a slot instead of four times.
-        self.forms: Interned[tuple[Leaf, str | None, str | None, tuple[int, ...] | None]] = Interned()
+        self.forms: Interned[tuple[int, str | None, str | None, tuple[int, ...] | None]] = Interned()
         self.name_list: list[int] = []
         self.form_list: list[int] = []
         self.numbers: list[float | None] = []
@@ -67,18 +86,42 @@ class SlotColumns:
         """Append one slot. Raises leaves.Unreadable."""
         self.name_list.append(name)
         if leaf is None:
-            self.form_list.append(self.forms[Leaf.NULL, None, None, None])
-            self.numbers.extend(NO_NUMBERS)
+            self._add_form(Leaf.NULL)
         elif leaf.dtype is not None or leaf.shape is not None or leaf.type in TENSOR_TYPES:
             self._add_tensor(leaf)
         else:
             self._add_plain(leaf)
 
+    def add_typed(self, names: SlotNames, arguments: Iterable[tuple[int | str, LeafValue | list[Any] | None]]) -> None:
+        """Append the slots of one group of arguments. Raises leaves.Unreadable, and Odd when an object turns out to be no leaf.
+
+        The same as ``add`` for each, but without a call for a plain tensor, which nearly all are.
+        """
+        add_name, add_form, add_numbers, forms = self.name_list.append, self.form_list.append, self.numbers.extend, self.forms
+        for key, leaf in arguments:
+            if leaf.__class__ is LeafValue:
+                if leaf.type is None:
+                    raise Odd
+                if leaf.dtype is None or leaf.md5 is not None or leaf.tensor_stat_index is not None or leaf.md5_index is not None:
+                    self.add(names[key], leaf)
+                    continue
+                add_name(names[key])
+                add_form(forms[TENSOR, leaf.type, leaf.dtype, leaf.shape])
+                add_numbers((leaf.maximum, leaf.minimum, leaf.mean, leaf.norm))
+            elif leaf is None:
+                self.add(names[key], None)
+            else:
+                self.add_typed(names, ((f"{key}.{index}", inner) for index, inner in enumerate(leaf)))
+
+    def _add_form(self, kind: Leaf, type_name: str | None = None) -> None:
+        self.form_list.append(self.forms[int(kind), type_name, None, None])
+        self.numbers.extend(NO_NUMBERS)
+
     def _add_tensor(self, leaf: LeafValue) -> None:
-        kind = Leaf.TENSOR
+        kind = TENSOR
         numbers = (leaf.maximum, leaf.minimum, leaf.mean, leaf.norm)
         if leaf.tensor_stat_index is not None or (leaf.md5_index is not None and numbers == NO_NUMBERS):
-            kind = Leaf.PLACEHOLDER
+            kind = int(Leaf.PLACEHOLDER)
         self.form_list.append(self.forms[kind, leaf.type, leaf.dtype, leaf.shape])
         self.numbers.extend(numbers)
         if leaf.md5 is not None:
@@ -89,21 +132,18 @@ class SlotColumns:
         if isinstance(value, str) and leaf.type in NUMBER_TYPES:
             value = written if (written := written_number(value)) is not None else value
         if isinstance(value, int | float):
-            self.form_list.append(self.forms[Leaf.NUMBER, leaf.type, None, None])
             number = as_float(value)
-            if number != number:
+            if number != number:  # NaN
                 self.not_numbers.extend(range(len(self.numbers), len(self.numbers) + 4))
+            self.form_list.append(self.forms[int(Leaf.NUMBER), leaf.type, None, None])
             self.numbers.extend((number,) * 4)
         elif value is not None:
-            self.form_list.append(self.forms[Leaf.TEXT, leaf.type, None, None])
-            self.numbers.extend(NO_NUMBERS)
+            self._add_form(Leaf.TEXT, leaf.type)
             self.text_at.append((len(self) - 1, self.texts[as_text(value)]))
         elif leaf.tensor_stat_index is not None or leaf.md5_index is not None:
-            self.form_list.append(self.forms[Leaf.PLACEHOLDER, leaf.type, None, None])
-            self.numbers.extend(NO_NUMBERS)
+            self._add_form(Leaf.PLACEHOLDER, leaf.type)
         else:
-            self.form_list.append(self.forms[Leaf.NULL, None, None, None])
-            self.numbers.extend(NO_NUMBERS)
+            self._add_form(Leaf.NULL)
 
     def note_not_numbers(self, length: int) -> None:
         """Remember which statistics of the slots from ``length`` on are NaN rather than null."""
@@ -114,8 +154,8 @@ class SlotColumns:
     def pack(self) -> None:
         """Move what was appended into the arrays."""
         self.packed += len(self.name_list)
-        self.packed_names.extend(self.name_list)
-        self.packed_forms.extend(self.form_list)
+        self.packed_names.extend(array("i", self.name_list))
+        self.packed_forms.extend(array("i", self.form_list))
         values = np.array(self.numbers, dtype=np.float64)  # None becomes NaN
         present = ~np.isnan(values)
         present[self.not_numbers] = True
@@ -149,7 +189,7 @@ class SlotColumns:
         )
 
     def _form_columns(self) -> tuple[UInt8, Int32, Int32, Int32, Int64]:
-        forms = list(self.forms) or [(Leaf.NULL, None, None, None)]
+        forms = list(self.forms) or [(int(Leaf.NULL), None, None, None)]
         return (
             np.array([leaf for leaf, _, _, _ in forms], dtype=np.uint8),
             np.array([-1 if name is None else self.types[name] for _, name, _, _ in forms], dtype=np.int32),
@@ -164,7 +204,7 @@ def _group(name: str) -> Group:
     return {"input": Group.INPUT, "parameters": Group.PARAMETERS, "output": Group.OUTPUT}.get(word, Group.PARAMETERS_GRAD)
 
 
-def _elements(leaf: Leaf, shape: tuple[int, ...] | None) -> int:
+def _elements(leaf: int, shape: tuple[int, ...] | None) -> int:
     if leaf == Leaf.NUMBER:
         return 1
     if shape is None:

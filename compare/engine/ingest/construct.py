@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TypeAlias
 
 import msgspec
@@ -21,6 +22,7 @@ MICRO_STEPS = "megatron_micro_step_number"
 # Plain: the parent's name or null. Megatron: [parent or null, micro step].
 Parent: TypeAlias = str | int | None | tuple[str | None, int | None]
 decode_parent = msgspec.json.Decoder(Parent).decode
+decode_parents = msgspec.json.Decoder(dict[str, Parent]).decode
 
 UNKNOWN = -2
 NONE = -1
@@ -39,9 +41,11 @@ class Construct:
     def read(self, read: Callable[[int], bytes], place: str, block_size: int = BLOCK) -> None:
         """Stream the file. Raises DumpError: what ``splitter.split`` raises, and bad_construct."""
         rows = self.records.rows
-        for child, parent in _pairs(read, place, block_size):
+        for child, parent, offset in _pairs(read, place, block_size):
             self.entries += 1
             row = rows.get(child)
+            if child in self.entries_without_record or (row is not None and (self.parent[row] != UNKNOWN or row in self.parents_without_record)):
+                raise DumpError("duplicate_key", place, key=printable(child), offset=offset)
             if row is None:
                 self.entries_without_record[child] = parent
             elif parent is None:
@@ -54,19 +58,35 @@ class Construct:
                     self.parent[row] = parent_row
 
 
-def _pairs(read: Callable[[int], bytes], place: str, block_size: int) -> Iterator[tuple[str, str | None]]:
-    for entry in split(read, place, None, block_size):
-        if entry.key == MICRO_STEPS:
-            continue
-        try:
-            parent = decode_parent(entry.value)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise DumpError("bad_construct", place, record=printable(entry.key), offset=entry.offset) from error
-        if isinstance(parent, tuple):
-            parent = parent[0]
-        elif isinstance(parent, int):
-            raise DumpError("bad_construct", place, record=printable(entry.key), offset=entry.offset)
-        yield entry.key, parent
+def _pairs(read: Callable[[int], bytes], place: str, block_size: int) -> Iterator[tuple[str, str | None, int]]:
+    """Child, parent and offset (of the run it lies in, where all of a run was decoded at once)."""
+    for run in split(read, place, None, block_size):
+        found: dict[str, Parent] = {}
+        with suppress(msgspec.DecodeError):
+            found = decode_parents(run.as_object())
+        if len(found) == len(run):
+            for child, parent in found.items():
+                if isinstance(parent, tuple):
+                    yield child, parent[0], run.offset
+                elif isinstance(parent, int):
+                    _expect_count(child, place, run.offset)
+                else:
+                    yield child, parent, run.offset
+        else:
+            for child, value, offset in run:
+                try:
+                    parent = decode_parent(value)
+                except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                    raise DumpError("bad_construct", place, record=printable(child), offset=offset) from error
+                if isinstance(parent, int):
+                    _expect_count(child, place, offset)
+                else:
+                    yield child, parent[0] if isinstance(parent, tuple) else parent, offset
+
+
+def _expect_count(child: str, place: str, offset: int) -> None:
+    if child != MICRO_STEPS:
+        raise DumpError("bad_construct", place, record=printable(child), offset=offset)
 
 
 def parents(records: RecordColumns, construct: Construct) -> Int32:

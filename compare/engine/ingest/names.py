@@ -42,3 +42,19 @@ def parse(name: str) -> Name:
 
 def _direction(word: str) -> Direction:
     return Direction.FORWARD if word == "forward" else Direction.BACKWARD
+
+
+def split_call(name: str) -> tuple[str, int]:
+    """The name without the number in it that may be its call number, and that number; -1 = there is none.
+
+    All names with a call number that share the first part say the same otherwise, so that one ``parse`` serves them all.
+    """
+    head, _, last = name.rpartition(".")
+    if last in ("forward", "backward"):
+        stem, _, number = head.rpartition(".")
+        last = f".{last}"
+    else:
+        stem, number, last = head, last, ""
+    if not (0 < len(number) < 10 and number.isdecimal() and number.isascii()):  # noqa: PLR2004  (ten digits do not fit int32)
+        return name, -1
+    return f"{stem}.{last}", int(number)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from array import array
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -12,12 +13,12 @@ import msgspec
 
 from compare.engine.errors import DumpError
 from compare.engine.ingest import leaves
-from compare.engine.ingest.columns import FLUSH, Interned, SlotColumns
+from compare.engine.ingest.columns import FLUSH, Interned, Odd, SlotColumns, SlotNames
 from compare.engine.ingest.leaves import LeafValue, Unreadable
 from compare.engine.ingest.limits import BLOCK, MOST_RECORDS
-from compare.engine.ingest.names import parse
+from compare.engine.ingest.names import parse, split_call
 from compare.engine.ingest.source import printable
-from compare.engine.ingest.splitter import Entry, split, whole_characters
+from compare.engine.ingest.splitter import Run, split, whole_characters
 from compare.engine.model import RecordKind
 
 READ_TASKS = frozenset({"statistics", "tensor"})
@@ -36,13 +37,10 @@ class CallValue(msgspec.Struct, gc=False):
 
 GradientsValue: TypeAlias = dict[str, list[LeafValue | None] | LeafValue | bool | None]
 
-decode_call = msgspec.json.Decoder(CallValue).decode
+decode_call = msgspec.json.Decoder(CallValue | bool).decode
+decode_calls = msgspec.json.Decoder(dict[str, CallValue | bool]).decode
 decode_gradients = msgspec.json.Decoder(GradientsValue).decode
 parse_json = json.JSONDecoder(parse_float=leaves.parse_float).decode
-
-
-class _Odd(Exception):
-    """The record holds what the typed decoder does not keep; it must be read member by member."""
 
 
 class RecordColumns:
@@ -59,20 +57,31 @@ class RecordColumns:
         self.class_name = array("i")
         self.slot_start = array("q", [0])
         self.recorded = 0
+        self.stems: dict[str, tuple[int, int, int, int]] = {}  # what a name says besides its call number, which is the same for many
 
     def __len__(self) -> int:
         return len(self.kind)
 
-    def add(self, name: str) -> RecordKind:
-        """Append a row for a name that has none yet."""
-        parts = parse(name)
-        self.rows[name]  # noqa: B018  (gives the row)
-        self.kind.append(parts.kind)
-        self.direction.append(parts.direction)
-        self.call.append(parts.call)
-        self.path.append(self.paths[parts.path])
-        self.class_name.append(-1 if parts.class_name is None else self.classes[parts.class_name])
-        return parts.kind
+    def add(self, name: str) -> int:
+        """Append a row for a name that has none yet, and return its RecordKind."""
+        stem, call = split_call(name)
+        parts = self.stems.get(stem) if call >= 0 else None
+        if parts is None:
+            found = parse(name)
+            call = found.call
+            parts = (int(found.kind), int(found.direction), self.paths[found.path], self._class(found.class_name))
+            if found.kind != RecordKind.OTHER:
+                self.stems[stem] = parts
+        self.rows[name] = len(self.kind)
+        self.kind.append(parts[0])
+        self.direction.append(parts[1])
+        self.call.append(call)
+        self.path.append(parts[2])
+        self.class_name.append(parts[3])
+        return parts[0]
+
+    def _class(self, name: str | None) -> int:
+        return -1 if name is None else self.classes[name]
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +93,6 @@ class DumpFile:
     framework: str
     records: RecordColumns
     slots: SlotColumns
-
-
-class _Prefixed(dict[Any, int]):
-    """Slot-name indices by their last component, so that ``input.0`` is put together once a dump."""
-
-    def __init__(self, names: Interned[str], prefix: str) -> None:
-        super().__init__()
-        self.names = names
-        self.prefix = prefix
-
-    def __missing__(self, key: object) -> int:
-        index = self[key] = self.names[f"{self.prefix}.{key}"]
-        return index
 
 
 def read_dump(read: Callable[[int], bytes], place: str, block_size: int = BLOCK, *, typed: bool = True) -> DumpFile:
@@ -115,21 +111,22 @@ class _Reader:
         self.records = RecordColumns()
         self.slots = SlotColumns()
         names = self.slots.names
-        self.inputs = _Prefixed(names, "input")
-        self.outputs = _Prefixed(names, "output")
-        self.parameters = _Prefixed(names, "parameters")
-        self.gradients = _Prefixed(names, "parameters_grad")
+        self.inputs = SlotNames(names, "input")
+        self.outputs = SlotNames(names, "output")
+        self.parameters = SlotNames(names, "parameters")
+        self.gradients = SlotNames(names, "parameters_grad")
 
-    def read(self, entries: Iterator[Entry]) -> DumpFile:
+    def read(self, runs: Iterator[Run]) -> DumpFile:
         members: dict[str, Any] = {}
-        for entry in entries:
-            if entry.inner:
-                self._record(entry)
+        for run in runs:
+            if run.inner:
+                self._records(run)
                 continue
-            if entry.key in members:
-                raise DumpError("duplicate_key", self.place, key=printable(entry.key), offset=entry.offset)
-            members[entry.key] = self._parsed(entry)
-            _refuse_what_is_not_read(members, self.place)
+            for key, value, offset in run:
+                if key in members:
+                    raise DumpError("duplicate_key", self.place, key=printable(key), offset=offset)
+                members[key] = self._parsed(key, value, offset)
+                _refuse_what_is_not_read(members, self.place)
         if not isinstance(members.get("data"), dict):
             raise DumpError("not_a_dump", self.place)
         self.records.recorded = len(self.records)
@@ -141,103 +138,103 @@ class _Reader:
             slots=self.slots,
         )
 
-    def _record(self, entry: Entry) -> None:
-        name = entry.key
-        if name in self.records.rows:
-            raise DumpError("duplicate_key", self.place, key=printable(name), offset=entry.offset)
-        if len(self.records) >= MOST_RECORDS:
-            raise DumpError("too_many_records", self.place, limit=MOST_RECORDS)
-        if entry.value.strip() in (b"true", b"false"):
+    def _records(self, run: Run) -> None:
+        """Add the records of a run: all decoded at once where that can be, else one by one."""
+        calls: dict[str, CallValue | bool] = {}
+        if self.typed:
+            with suppress(msgspec.DecodeError):  # NaN, or a mistake to be found below
+                calls = decode_calls(run.as_object())
+        if len(calls) == len(run):
+            for index, (name, call) in enumerate(calls.items()):
+                self._record(name, call, run, index)
+        else:  # also where a name occurs twice
+            for index, (name, value, offset) in enumerate(run):
+                self._record(name, self._call(name, value, offset), run, index)
+
+    def _call(self, name: str, value: bytes, offset: int) -> CallValue | bool | None:
+        """The record where the typed decoder can read it, None where it must be read member by member."""
+        if self.typed:
+            with suppress(msgspec.DecodeError):
+                return decode_call(value)
+        found = self._parsed(name, value, offset)
+        return found if isinstance(found, bool) else None
+
+    def _record(self, name: str, call: CallValue | bool | None, run: Run, index: int) -> None:  # noqa: FBT001  (what JSON holds)
+        records, slots = self.records, self.slots
+        if name in records.rows:
+            raise DumpError("duplicate_key", self.place, key=printable(name), offset=run[index][2])
+        if isinstance(call, bool):
             return  # an old flag such as is_recompute
-        gradients = self.records.add(name) == RecordKind.PARAMETERS_GRAD
-        slots = self.slots
+        if len(records) >= MOST_RECORDS:
+            raise DumpError("too_many_records", self.place, limit=MOST_RECORDS)
+        gradients = records.add(name) == RecordKind.PARAMETERS_GRAD
         before = len(slots)
         try:
-            if not (self.typed and self._typed(entry.value, gradients=gradients)):
+            if call is None or not (self._typed_gradients(run[index][1]) if gradients else self._typed(call)):
                 slots.forget(before)
-                self._untyped(entry, gradients=gradients)
+                self._untyped(*run[index], gradients=gradients)
                 slots.note_not_numbers(before)
         except Unreadable as error:
-            raise DumpError("bad_record", self.place, record=printable(name), offset=entry.offset, detail=str(error)) from error
-        after = len(slots)
-        self.records.slot_start.append(after)
-        if after - slots.packed >= FLUSH:
+            raise DumpError("bad_record", self.place, record=printable(name), offset=run[index][2], detail=str(error)) from error
+        records.slot_start.append(len(slots))
+        if len(slots.name_list) >= FLUSH:
             slots.pack()
 
-    def _typed(self, value: bytes, *, gradients: bool) -> bool:
-        """Whether the record was added by way of the typed decoder; False leaves slots to forget."""
+    def _typed(self, call: CallValue) -> bool:
+        """Add the slots of a decoded call; False when it holds more than the decoder kept, and the slots must be forgotten."""
+        add = self.slots.add_typed
         try:
-            if gradients:
-                self._typed_gradients(decode_gradients(value))
-            else:
-                self._typed_call(decode_call(value))
-        except (msgspec.DecodeError, _Odd):
+            if call.input_args:
+                add(self.inputs, enumerate(call.input_args))
+            if call.input_kwargs:
+                add(self.inputs, call.input_kwargs.items())
+            if call.input:
+                add(self.inputs, enumerate(call.input))
+            if call.parameters:
+                add(self.parameters, call.parameters.items())
+            if call.output:
+                add(self.outputs, enumerate(call.output))
+        except Odd:
             return False
         return True
 
-    def _typed_call(self, call: CallValue) -> None:
-        add = self._add
-        if call.input_args:
-            for index, argument in enumerate(call.input_args):
-                add(self.inputs, index, argument)
-        if call.input_kwargs:
-            for key, argument in call.input_kwargs.items():
-                add(self.inputs, key, argument)
-        if call.input:
-            for index, argument in enumerate(call.input):
-                add(self.inputs, index, argument)
-        if call.parameters:
-            for key, argument in call.parameters.items():
-                add(self.parameters, key, argument)
-        if call.output:
-            for index, argument in enumerate(call.output):
-                add(self.outputs, index, argument)
-
-    def _typed_gradients(self, gradients: GradientsValue) -> None:
-        for key, found in gradients.items():
-            if isinstance(found, list):
-                for index, leaf in enumerate(found):
-                    self._add(self.gradients, key if index == 0 else f"{key}.{index}", leaf)
-            elif not isinstance(found, bool):
-                self._add(self.gradients, key, found)
-
-    def _add(self, group: _Prefixed, key: int | str, argument: LeafValue | list[Any] | None) -> None:
-        if isinstance(argument, LeafValue):
-            if argument.type is None:
-                raise _Odd
-            self.slots.add(group[key], argument)
-        elif argument is None:
-            self.slots.add(group[key], None)
-        else:
-            for index, inner in enumerate(argument):
-                self._add(group, f"{key}.{index}", inner)
-
-    def _parsed(self, entry: Entry) -> Any:
+    def _typed_gradients(self, value: bytes) -> bool:
+        """The same for a ``parameters_grad`` record, whose members are the parameters' names."""
         try:
-            return parse_json(entry.value.decode("utf-8"))
+            for key, found in decode_gradients(value).items():
+                if isinstance(found, list):
+                    leaves_found = ((key if index == 0 else f"{key}.{index}", leaf) for index, leaf in enumerate(found))
+                    self.slots.add_typed(self.gradients, leaves_found)
+                elif not isinstance(found, bool):
+                    self.slots.add_typed(self.gradients, ((key, found),))
+        except (msgspec.DecodeError, Odd):
+            return False
+        return True
+
+    def _parsed(self, key: str, value: bytes, offset: int) -> Any:
+        try:
+            return parse_json(value.decode("utf-8"))
         except json.JSONDecodeError as error:
-            offset = entry.offset + len(error.doc[: error.pos].encode("utf-8"))
-            raise DumpError("not_json", self.place, offset=offset, detail=f"{printable(entry.key)} holds no JSON value") from error
+            offset += len(error.doc[: error.pos].encode("utf-8"))
+            raise DumpError("not_json", self.place, offset=offset, detail=f"{printable(key)} holds no JSON value") from error
         except UnicodeDecodeError as error:
-            raise DumpError("not_utf8", self.place, offset=entry.offset + error.start, encoding="UTF-8 with a wrong byte") from error
+            raise DumpError("not_utf8", self.place, offset=offset + error.start, encoding="UTF-8 with a wrong byte") from error
         except (ValueError, Unreadable) as error:  # ValueError: an integer of more than 4,300 digits
             detail = str(error) if isinstance(error, Unreadable) else "a number of thousands of digits"
-            raise DumpError("bad_record", self.place, record=printable(entry.key), offset=entry.offset, detail=detail) from error
+            raise DumpError("bad_record", self.place, record=printable(key), offset=offset, detail=detail) from error
 
-    def _untyped(self, entry: Entry, *, gradients: bool) -> None:
-        found = self._parsed(entry)
+    def _untyped(self, name: str, value: bytes, offset: int, *, gradients: bool) -> None:
+        found = self._parsed(name, value, offset)
         if not isinstance(found, dict):
             raise Unreadable("no object")
         if gradients:
-            for key, value in found.items():
-                if isinstance(value, bool):
-                    continue
-                name = f"parameters_grad.{whole_characters(key)}"
-                if isinstance(value, list):
-                    for index, inner in enumerate(value):
-                        self._walk(name if index == 0 else f"{name}.{index}", inner)
-                else:
-                    self._walk(name, value)
+            for key, gradient in found.items():
+                slot = f"parameters_grad.{whole_characters(key)}"
+                if isinstance(gradient, list):
+                    for index, inner in enumerate(gradient):
+                        self._walk(slot if index == 0 else f"{slot}.{index}", inner)
+                elif not isinstance(gradient, bool):
+                    self._walk(slot, gradient)
             return
         for member, group in (
             ("input_args", "input"),
@@ -246,9 +243,9 @@ class _Reader:
             ("parameters", "parameters"),
             ("output", "output"),
         ):
-            value = found.get(member)
-            if value is not None and not isinstance(value, bool):
-                self._walk(group, value)
+            arguments = found.get(member)
+            if arguments is not None and not isinstance(arguments, bool):
+                self._walk(group, arguments)
 
     def _walk(self, name: str, value: Any) -> None:
         if isinstance(value, dict):

@@ -13,8 +13,7 @@ import codecs
 import json
 import re
 from collections.abc import Callable, Iterator
-from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,50 +22,93 @@ from compare.engine.errors import DumpError
 from compare.engine.ingest.limits import BLOCK, DEEPEST_NESTING, LARGEST_ENTRY
 from compare.engine.ingest.source import printable
 
-QUOTE, COMMA = ord('"'), ord(",")
-OPENING, CLOSING = ord("{"), ord("}")
+BACKSLASH, COMMA, OPENING, CLOSING, QUOTE = b"\\,{}\""
 OPENERS, CLOSERS = frozenset(b"{["), frozenset(b"}]")
-STRUCTURAL: Final = bytes(letter in b'"{}[],' for letter in range(256))
+LOWER: Final = 0x20  # the bit that turns "[" into "{" and "]" into "}"
 DEPTH_CHANGE: Final = np.zeros(256, dtype=np.int8)
 DEPTH_CHANGE[list(b"{[")] = 1
 DEPTH_CHANGE[list(b"}]")] = -1
 
 # The JSON grammar's own whitespace: \s would also take form feeds.
-KEY: Final = re.compile(rb'[ \t\n\r]*"([^"\\]*(?:\\.[^"\\]*)*)"[ \t\n\r]*:[ \t\n\r]*', re.DOTALL)
+KEY: Final = re.compile(rb'[ \t\n\r]*+"([^"\\]*+(?:\\.[^"\\]*+)*+)"[ \t\n\r]*+:[ \t\n\r]*+', re.DOTALL)
 WHITESPACE: Final = b" \t\n\r"
 UTF8_MARK: Final = codecs.BOM_UTF8
 OTHER_MARKS: Final = ((codecs.BOM_UTF32_LE, "UTF-32"), (codecs.BOM_UTF16_LE, "UTF-16"), (codecs.BOM_UTF16_BE, "UTF-16"))
 
 
-class Entry(NamedTuple):
-    """One ``key: value`` pair. ``inner`` says that it lies in the member that was opened; ``offset`` is where the value's bytes begin."""
+Entry: TypeAlias = tuple[str, bytes, int]
+"""Key, value and the offset in the file where the value's bytes begin. A plain tuple, because there is one for every record."""
 
-    inner: bool
-    key: str
-    value: bytes
-    offset: int
-
-
-class Place(IntEnum):
-    """Where the cut has come to."""
-
-    BEFORE = 0  # the object has not begun
-    MEMBERS = 1  # among its members
-    NESTED = 2  # in a member's list or object that is not opened
-    INNER = 3  # among the entries of the opened member
-    CLOSED = 4  # behind the opened member, before the next comma
-    AFTER = 5  # the object has ended
+# Where the cut has come to. Plain numbers, because they are compared at every entry.
+BEFORE = 0  # the object has not begun
+MEMBERS = 1  # among its members
+NESTED = 2  # in a member's list or object that is not opened
+INNER = 3  # among the entries of the opened member
+CLOSED = 4  # behind the opened member, before the next comma
+AFTER = 5  # the object has ended
 
 
-def split(read: Callable[[int], bytes], place: str, opened: str | None = None, block_size: int = BLOCK) -> Iterator[Entry]:
-    """Yield the members of the JSON object that ``read`` streams, in file order.
+class Run:
+    """Entries that follow one another within a block: mostly hundreds, decoded with one call.
 
-    With ``opened``, the entries of that member are yielded one by one as ``inner`` (if it is an object), and then the member itself with
-    the value ``b"{}"``. Values are not validated here; everything between them is. Equal keys are yielded as often as they occur.
+    ``inner`` = they lie in the member that was opened. ``text[:ends[0]]`` is the first, ``text[ends[0] + 1:ends[1]]`` the second, and so on;
+    ``offset`` is where ``text`` begins in the file.
+    """
+
+    __slots__ = ("ends", "inner", "offset", "place", "text")
+
+    def __init__(self, place: str, text: bytes, ends: list[int], offset: int, *, inner: bool) -> None:
+        self.place = place
+        self.text = text
+        self.ends = ends
+        self.offset = offset
+        self.inner = inner
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    def as_object(self) -> bytes:
+        """All entries as one JSON object."""
+        return b"{%b}" % self.text
+
+    def __iter__(self) -> Iterator[Entry]:
+        begin = 0
+        for end in self.ends:
+            yield self._entry(begin, end)
+            begin = end + 1
+
+    def __getitem__(self, index: int) -> Entry:
+        return self._entry(self.ends[index - 1] + 1 if index else 0, self.ends[index])
+
+    def _entry(self, begin: int, end: int) -> Entry:
+        key, value = key_before(self.place, self.text, begin, end, self.offset)
+        return key, self.text[value:end], self.offset + value
+
+
+def split(read: Callable[[int], bytes], place: str, opened: str | None = None, block_size: int = BLOCK) -> Iterator[Run]:
+    """Yield the members of the JSON object that ``read`` streams, in file order, in runs.
+
+    With ``opened``, the entries of that member are yielded as ``inner`` (if it is an object), and then the member itself with the value
+    ``{}``. Values are not validated here; everything between them is, when a run is iterated. Equal keys are yielded as often as they occur.
 
     Raises DumpError at ``place``: not_json (also for JSON that is no object), json_truncated, not_utf8, too_deep, entry_too_large.
     """
-    return _Splitter(read, place, opened, block_size).entries()
+    return _Splitter(read, place, opened, block_size).runs()
+
+
+def key_before(place: str, text: bytes, begin: int, end: int, offset: int) -> tuple[str, int]:
+    """The key that ``text[begin:end]`` starts with, and where its value begins. Raises DumpError (not_json)."""
+    found = KEY.match(text, begin, end)
+    if found is None:
+        raise DumpError("not_json", place, offset=offset + begin, detail='a "name": value pair was expected')
+    raw = found[1]
+    if BACKSLASH not in raw and raw.isascii() and raw.decode().isprintable():
+        return raw.decode(), found.end()
+    try:
+        return whole_characters(json.loads(b'"%b"' % raw)), found.end()
+    except ValueError as error:
+        detail = "a name holds a wrong escape or a control character"
+        raise DumpError("not_json", place, offset=offset + found.start(1), detail=detail) from error
 
 
 class _Splitter:
@@ -82,76 +124,85 @@ class _Splitter:
         self.depth = 0
         self.decoder = codecs.getincrementaldecoder("utf-8")()
         self.characters_pending = False
-        self.last_key: str | None = None
 
-    def entries(self) -> Iterator[Entry]:
+    def runs(self) -> Iterator[Run]:
         block = self._first_block()
         pending = bytearray()  # the beginning of the entry that crosses into this block
-        at = Place.BEFORE
+        at = BEFORE
         after_comma = False
         opened_at = 0
+        run: Run | None = None
         while block:
             self._check_text(block)
-            start = 0
-            for position, letter in self._tokens(block):
-                if at == Place.NESTED:
-                    if letter in CLOSERS:
-                        at = Place.MEMBERS
+            positions, letters = self._tokens(block)
+            others = np.flatnonzero(letters != COMMA).tolist() + [len(positions)]  # the tokens that are no commas
+            start = index = other = 0
+            while index < len(positions):
+                while others[other] < index:
+                    other += 1
+                if at == NESTED:
+                    index = others[other]
+                    if index < len(positions):
+                        at = MEMBERS if int(letters[index]) in CLOSERS else NESTED
+                        index += 1
                     continue
-                if pending:
-                    text, begin, end, base = bytes(pending) + block[start:position], 0, len(pending) + position - start, self.offset - len(pending)
-                else:
-                    text, begin, end, base = block, start, position, self.offset
+                text_at = self.offset + start - len(pending)
+                if at in (INNER, MEMBERS) and others[other] > index:
+                    ends = positions[index : others[other]] - (start - len(pending))
+                    index = others[other]
+                    behind = int(positions[index - 1])
+                    run = Run(self.place, bytes(pending) + block[start:behind], ends.tolist(), text_at, inner=at == INNER)
+                    yield run
+                    start, after_comma = behind + 1, True
+                    pending.clear()
+                    continue
+                position, letter = int(positions[index]), int(letters[index])
+                index += 1
+                text = bytes(pending) + block[start:position]
                 if letter == COMMA:
-                    if at == Place.INNER:
-                        yield self._entry(True, text, begin, end, base)
-                    elif at == Place.MEMBERS:
-                        yield self._entry(False, text, begin, end, base)
-                    else:
-                        self._expect_nothing(text, begin, end, base)
-                        if at != Place.CLOSED:
-                            raise self._not_json(base + end, "a comma stands where it cannot")
-                        at = Place.MEMBERS
-                    after_comma = True
+                    self._expect_nothing(text, text_at)
+                    if at != CLOSED:
+                        raise self._not_json(self.offset + position, "a comma stands where it cannot")
+                    at, after_comma = MEMBERS, True
                 elif letter in OPENERS:
-                    if at == Place.BEFORE:
-                        self._expect_nothing(text, begin, end, base)
+                    if at == BEFORE:
+                        self._expect_nothing(text, text_at)
                         if letter != OPENING:
-                            raise self._not_json(base + end, "a list begins where an object was expected")
-                        at = Place.MEMBERS
-                    elif at == Place.MEMBERS:
-                        if letter != OPENING or self._key(text, begin, end, base)[0] != self.opened:
-                            at = Place.NESTED
+                            raise self._not_json(self.offset + position, "a list begins where an object was expected")
+                        at = MEMBERS
+                    elif at == MEMBERS:
+                        if letter != OPENING or key_before(self.place, text, 0, len(text), text_at)[0] != self.opened:
+                            at = NESTED
                             continue
-                        at, opened_at = Place.INNER, base + end
+                        at, opened_at = INNER, self.offset + position
                     else:
-                        raise self._not_json(base + end, "something follows the object" if at == Place.AFTER else "a comma is missing")
+                        raise self._not_json(self.offset + position, "a comma is missing" if at == CLOSED else "something follows the object")
                     after_comma = False
                 else:
-                    if letter != CLOSING or at in (Place.BEFORE, Place.AFTER):
-                        raise self._not_json(base + end, f"{chr(letter)} stands where it cannot")
-                    if at == Place.CLOSED:
-                        self._expect_nothing(text, begin, end, base)
-                    elif after_comma or text[begin:end].strip(WHITESPACE):
-                        yield self._entry(at == Place.INNER, text, begin, end, base)
-                    if at == Place.INNER:
-                        yield Entry(False, str(self.opened), b"{}", opened_at)
-                        at = Place.CLOSED
-                    else:
-                        at = Place.AFTER
-                    after_comma = False
+                    if letter != CLOSING or at in (BEFORE, AFTER):
+                        raise self._not_json(self.offset + position, f"{chr(letter)} stands where it cannot")
+                    if at == CLOSED:
+                        self._expect_nothing(text, text_at)
+                    elif after_comma or text.strip(WHITESPACE):
+                        run = Run(self.place, text, [len(text)], text_at, inner=at == INNER)
+                        yield run
+                    if at == INNER:
+                        member = json.dumps(self.opened).encode() + b":{}"
+                        yield Run(self.place, member, [len(member)], opened_at, inner=False)
+                    at, after_comma = CLOSED if at == INNER else AFTER, False
                 start = position + 1
                 pending.clear()
             pending += memoryview(block)[start:]
-            if at in (Place.BEFORE, Place.CLOSED, Place.AFTER):
-                self._expect_nothing(pending, 0, len(pending), self.offset + len(block) - len(pending))
+            if at in (BEFORE, CLOSED, AFTER):
+                self._expect_nothing(bytes(pending), self.offset + len(block) - len(pending))
                 pending.clear()
             if len(pending) > LARGEST_ENTRY:
                 raise DumpError("entry_too_large", self.place, offset=self.offset + len(block) - len(pending), limit=LARGEST_ENTRY >> 20)
             self.offset += len(block)
             block = self.read(self.block_size)
-        if at != Place.AFTER:
-            raise DumpError("json_truncated", self.place, offset=self.offset, record=printable(self.last_key or "") or "–")
+        if at != AFTER:
+            record = "–" if run is None else printable(run[-1][0])
+            raise DumpError("json_truncated", self.place, offset=self.offset, record=record)
 
     def _first_block(self) -> bytes:
         """The first block without a byte-order mark; short reads are joined until a mark would show."""
@@ -181,12 +232,15 @@ class _Splitter:
             raise DumpError("not_utf8", self.place, offset=self.offset - held + error.start, encoding="UTF-8 with a wrong byte") from error
         self.characters_pending = bool(self.decoder.getstate()[0])
 
-    def _tokens(self, block: bytes) -> Iterator[tuple[int, int]]:
-        """Position and letter of the commas, openings and closings outside strings that belong to the depths of interest."""
-        flags: NDArray[np.bool_] = np.frombuffer(block.translate(STRUCTURAL), dtype=np.bool_)
+    def _tokens(self, block: bytes) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
+        """Positions and letters of the commas, openings and closings outside strings that belong to the depths of interest."""
         letters: NDArray[np.uint8] = np.frombuffer(block, dtype=np.uint8)
+        lower = letters | LOWER
+        flags: NDArray[np.bool_] = lower == OPENING
+        flags |= lower == CLOSING
+        flags |= letters == COMMA
+        flags |= letters == QUOTE
         if self.escaped or b"\\" in block:
-            flags = flags.copy()
             self._drop_escaped(letters, flags)
         positions = np.flatnonzero(flags)
         found = letters[positions]
@@ -207,7 +261,7 @@ class _Splitter:
                 first = int(positions[outside[int(np.argmax(depth > DEEPEST_NESTING))]])
                 raise DumpError("too_deep", self.place, offset=self.offset + first, limit=DEEPEST_NESTING)
         wanted = np.flatnonzero(depth + (change < 0) <= self.deepest_token)
-        return zip(positions[outside[wanted]].tolist(), found[wanted].tolist(), strict=True)
+        return positions[outside[wanted]], found[wanted]
 
     def _drop_escaped(self, letters: NDArray[np.uint8], flags: NDArray[np.bool_]) -> None:
         """Clear the flags of the bytes that a backslash escapes: those behind an odd run of backslashes."""
@@ -227,28 +281,9 @@ class _Splitter:
             behind = behind[:-1]
         flags[behind] = False
 
-    def _entry(self, inner: bool, text: bytes, begin: int, end: int, base: int) -> Entry:  # noqa: FBT001  (called once an entry)
-        key, value = self._key(text, begin, end, base)
-        self.last_key = key
-        return Entry(inner, key, text[value:end], base + value)
-
-    def _key(self, text: bytes, begin: int, end: int, base: int) -> tuple[str, int]:
-        """The key that ``text[begin:end]`` starts with, and where its value begins."""
-        found = KEY.match(text, begin, end)
-        if found is None:
-            raise self._not_json(base + begin, 'a "name": value pair was expected')
-        raw = found[1]
-        if b"\\" not in raw:
-            return raw.decode("utf-8"), found.end()
-        try:
-            return whole_characters(json.loads(b'"%s"' % raw)), found.end()
-        except ValueError as error:
-            raise self._not_json(base + found.start(1), "a name holds a wrong escape") from error
-
-    def _expect_nothing(self, text: bytes | bytearray, begin: int, end: int, base: int) -> None:
-        rest = text[begin:end]
-        if rest.strip(WHITESPACE):
-            raise self._not_json(base + begin + len(rest) - len(rest.lstrip(WHITESPACE)), "something stands where nothing can")
+    def _expect_nothing(self, text: bytes, offset: int) -> None:
+        if text.strip(WHITESPACE):
+            raise self._not_json(offset + len(text) - len(text.lstrip(WHITESPACE)), "something stands where nothing can")
 
     def _not_json(self, offset: int, detail: str) -> DumpError:
         return DumpError("not_json", self.place, offset=offset, detail=detail)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 
 import msgspec
 import numpy as np
@@ -29,14 +30,14 @@ def read_stacks(
     """
     stacks: Interned[str] = Interned()
     column = np.full(count, -1, dtype=np.int32)
-    for entry in split(read, place, None, block_size):
+    for key, value, offset in chain.from_iterable(split(read, place, None, block_size)):
         try:
-            if entry.key.isdigit():
-                names, frames = decode_shared(entry.value)
+            if key.isdigit():
+                names, frames = decode_shared(value)
             else:
-                names, frames = [entry.key], decode_frames(entry.value) or []
+                names, frames = [key], decode_frames(value) or []
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise DumpError("bad_stack", place, record=printable(entry.key), offset=entry.offset) from error
+            raise DumpError("bad_stack", place, record=printable(key), offset=offset) from error
         known = [row for row in map(rows.get, names) if row is not None]
         if known and frames:
             column[known] = stacks[SEPARATOR.join(frames)]
