@@ -40,7 +40,7 @@ class Job(models.Model):
     """What runs and comparisons share: a name, a state, and who is working on it.
 
     ``attempt`` counts the claims; a worker writes only while the row still carries the number of its own claim, so one that was given up
-    for dead and wakes up again changes nothing. ``rung_at`` is when the broker last accepted a message for the row, None = it has none.
+    for dead and wakes up again changes nothing. ``rung_at`` is when a message for the row was last sent, None = not yet.
     """
 
     QUEUED = "queued"

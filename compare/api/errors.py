@@ -58,7 +58,7 @@ def as_refusal(error: Exception) -> Refusal | None:
         case exceptions.NotAcceptable():
             return Refusal("not_acceptable", HTTPStatus.NOT_ACCEPTABLE)
         case exceptions.Throttled():
-            return Refusal("throttled", HTTPStatus.TOO_MANY_REQUESTS, wait=int(getattr(error, "wait", None) or 0) + 1)
+            return Refusal("throttled", HTTPStatus.TOO_MANY_REQUESTS, wait=int(getattr(error, "wait", None) or 1))  # DRF rounded it up
         case exceptions.NotAuthenticated() | exceptions.AuthenticationFailed():
             return Refusal("not_authenticated", HTTPStatus.UNAUTHORIZED)
         case exceptions.PermissionDenied() | PermissionDenied():

@@ -20,7 +20,7 @@ SHARED = {"X-Robots-Tag": "noindex"}
 
 
 class Tree(Resource):
-    @extend_schema(operation_id="tree_retrieve", responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
+    @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})
     def get(self, request: Request, slug: str, n: int | None = None) -> HttpResponseBase:
         """The whole aligned tree as binary columns (docs/formats.md), gzip-encoded. It never changes."""
         part = parts.find(find_to_read(slug)[0], n)
@@ -28,7 +28,7 @@ class Tree(Resource):
 
 
 class Node(Resource):
-    @extend_schema(operation_id="nodes_retrieve", responses={200: {"type": "object", "additionalProperties": True}})
+    @extend_schema(responses={200: {"type": "object", "additionalProperties": True}})
     def get(self, request: Request, slug: str, row: int, n: int | None = None) -> HttpResponseBase:
         """One row of the tree in full: both sides' slots, statistics, reasons, stacks (docs/formats.md)."""
         part = parts.find(find_to_read(slug)[0], n)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 from django.http import Http404
 from drf_spectacular.renderers import OpenApiJsonRenderer, OpenApiJsonRenderer2, OpenApiYamlRenderer, OpenApiYamlRenderer2
 from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularAPIView
-from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -20,7 +19,7 @@ from compare.api.base import Resource
 class Schema(SpectacularAPIView):
     """OpenAPI 3, as JSON unless YAML is asked for."""
 
-    renderer_classes: ClassVar[list[type[BaseRenderer]]] = [
+    renderer_classes = [  # noqa: RUF012 - typed as a plain list by the base class
         OpenApiJsonRenderer2, OpenApiJsonRenderer, OpenApiYamlRenderer, OpenApiYamlRenderer2,
     ]
 

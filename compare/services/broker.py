@@ -10,6 +10,7 @@ from celery import current_app
 from django.db import transaction
 from django.db.models import Q
 from django.utils import timezone
+from kombu import Connection
 from kombu.exceptions import OperationalError
 
 from compare.models import Comparison, Job, Run
@@ -28,17 +29,18 @@ def unrung() -> Q:
 def ring(job: Job) -> bool:
     """Send the message of a queued row unless that was just done. False when the broker did not take it: the row stays queued.
 
-    ``rung_at`` is set first, by compare-and-set, so that many readers that look at once ring once.
+    ``rung_at`` is set first, by compare-and-set, so that many readers that look at once ring once, and stays where the broker is gone, so
+    that they do not all wait for it again and again.
     """
     model, task_id = type(job), str(uuid.uuid4())
     rows = model._default_manager.filter(pk=job.pk, state=model.QUEUED)
     if not rows.filter(unrung()).update(rung_at=timezone.now(), task_id=task_id):
         return True
     try:
-        current_app.send_task(TASKS[model], args=[job.pk], task_id=task_id)
+        with _link() as link:
+            current_app.send_task(TASKS[model], args=[job.pk], task_id=task_id, connection=link)
     except (OperationalError, OSError) as error:
         log.warning("the broker did not take %s %s (%s); it stays queued and is sent again", model.__name__, job.pk, error)
-        rows.filter(task_id=task_id).update(rung_at=None)
         return False
     return True
 
@@ -51,17 +53,25 @@ def ring_on_commit(job: Job) -> None:
 def kill(task_id: str) -> None:
     """Stop the process that works on a message: the hard end of a cancel."""
     try:
-        current_app.control.revoke(task_id, terminate=True)
+        with _link() as link:
+            current_app.control.revoke(task_id, terminate=True, connection=link)
     except (OperationalError, OSError) as error:
         log.warning("the broker did not take the order to stop %s (%s)", task_id, error)
 
 
 def waiting() -> int | None:
     """How many messages the broker still holds, None when it cannot say."""
-    with current_app.connection_for_read() as link:
-        lost: tuple[type[Exception], ...] = (OperationalError, OSError, *link.connection_errors, *link.channel_errors)
+    with _link() as link:
+        lost: tuple[type[BaseException], ...] = (OperationalError, OSError, *link.connection_errors, *link.channel_errors)
         try:
             channel: Any = link.default_channel
             return int(channel.queue_declare(current_app.conf.task_default_queue, passive=True).message_count)
         except lost:  # the broker is gone, or has never seen the queue
             return None
+
+
+def _link() -> Connection:
+    """A connection that gives up at the first failure: somebody waits for an answer. (Left alone, kombu sleeps six seconds over it.)"""
+    link = current_app.connection_for_write()
+    link.transport_options = {**(link.transport_options or {}), "max_retries": 1, "interval_start": 0, "interval_step": 0}
+    return link

@@ -145,8 +145,9 @@ def retry(comparison: Comparison) -> Comparison:
 
 def delete(comparison: Comparison) -> None:
     """Remove a comparison with its files; a worker that is at it notices and stops. Its runs stay."""
+    folder = storage.job(comparison)
     comparison.delete()
-    storage.remove(storage.job(comparison))
+    storage.remove(folder)
 
 
 def verdict_file(comparison: Comparison) -> Path | None:

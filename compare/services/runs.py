@@ -108,13 +108,13 @@ def drop_files(run: Run) -> None:
 
 def delete(run: Run) -> None:
     """Remove a run with its files. One that a comparison uses stays."""
-    digests = list(run.files.values_list("blob_id", flat=True))
+    digests, folder = list(run.files.values_list("blob_id", flat=True)), storage.job(run)
     try:
         run.delete()
     except ProtectedError as error:
         users = {c.pk for c in error.protected_objects if isinstance(c, Comparison)}
         raise Refusal("run_in_use", HTTPStatus.CONFLICT, comparisons=len(users)) from None
-    storage.remove(storage.job(run))
+    storage.remove(folder)
     blobs.release(digests)
 
 
