@@ -13,8 +13,6 @@ from compare.engine.model import Group, Int32, Int64, Leaf, SlotTable, UInt8
 
 Item = TypeVar("Item", bound=Hashable)
 
-FLUSH = 1 << 12
-"""Slots kept as Python objects before they are packed: few enough to stay in the processor's cache."""
 LARGEST_COUNT = 2**63 - 1
 TENSOR = int(Leaf.TENSOR)  # a plain int: it is hashed for every slot
 NO_NUMBERS = (None, None, None, None)
@@ -47,7 +45,7 @@ class Odd(Exception):
 
 
 class SlotColumns:
-    """The slots of one dump: appended as plain Python values, packed into arrays every FLUSH slots so that memory stays near the result."""
+    """The slots of one dump: appended as plain Python values, packed into arrays after every block so that memory stays near the result."""
 
     def __init__(self) -> None:
         self.names: Interned[str] = Interned()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TypeAlias
 
@@ -26,6 +26,7 @@ decode_parents = msgspec.json.Decoder(dict[str, Parent]).decode
 
 UNKNOWN = -2
 NONE = -1
+UNRECORDED = -3
 
 
 class Construct:
@@ -33,55 +34,48 @@ class Construct:
 
     def __init__(self, records: RecordColumns) -> None:
         self.records = records
-        self.parent = array("i", [UNKNOWN]) * records.recorded
+        self.parent = array("i", [UNKNOWN]) * len(records)
         self.parents_without_record: dict[int, str] = {}  # row → name of its parent
         self.entries_without_record: dict[str, str | None] = {}
         self.entries = 0
 
     def read(self, read: Callable[[int], bytes], place: str, block_size: int = BLOCK) -> None:
-        """Stream the file. Raises DumpError: what ``splitter.split`` raises, and bad_construct."""
-        rows = self.records.rows
-        for child, parent, offset in _pairs(read, place, block_size):
-            self.entries += 1
-            row = rows.get(child)
-            if child in self.entries_without_record or (row is not None and (self.parent[row] != UNKNOWN or row in self.parents_without_record)):
-                raise DumpError("duplicate_key", place, key=printable(child), offset=offset)
-            if row is None:
-                self.entries_without_record[child] = parent
-            elif parent is None:
-                self.parent[row] = NONE
+        """Stream the file. Raises DumpError: what ``splitter.split`` raises; bad_construct, duplicate_key."""
+        for run in split(read, place, None, block_size):
+            found: dict[str, Parent] = {}
+            with suppress(msgspec.DecodeError):
+                found = decode_parents(run.as_object())
+            if len(found) == len(run):
+                for child, parent in found.items():
+                    self._add(child, parent, place, run.offset)
             else:
-                parent_row = rows.get(parent)
-                if parent_row is None:
-                    self.parents_without_record[row] = parent
-                else:
-                    self.parent[row] = parent_row
+                for child, value, offset in run:
+                    try:
+                        parent = decode_parent(value)
+                    except msgspec.DecodeError as error:
+                        raise DumpError("bad_construct", place, record=printable(child), offset=offset) from error
+                    self._add(child, parent, place, offset)
 
-
-def _pairs(read: Callable[[int], bytes], place: str, block_size: int) -> Iterator[tuple[str, str | None, int]]:
-    """Child, parent and offset (of the run it lies in, where all of a run was decoded at once)."""
-    for run in split(read, place, None, block_size):
-        found: dict[str, Parent] = {}
-        with suppress(msgspec.DecodeError):
-            found = decode_parents(run.as_object())
-        if len(found) == len(run):
-            for child, parent in found.items():
-                if isinstance(parent, tuple):
-                    yield child, parent[0], run.offset
-                elif isinstance(parent, int):
-                    _expect_count(child, place, run.offset)
-                else:
-                    yield child, parent, run.offset
+    def _add(self, child: str, parent: Parent, place: str, offset: int) -> None:
+        if isinstance(parent, tuple):
+            parent = parent[0]
+        elif isinstance(parent, int):
+            if child != MICRO_STEPS:
+                raise DumpError("bad_construct", place, record=printable(child), offset=offset)
+            return
+        self.entries += 1
+        row = self.records.rows.get(child, NONE)
+        if row < 0:
+            if child in self.entries_without_record:
+                raise DumpError("duplicate_key", place, key=printable(child), offset=offset)
+            self.entries_without_record[child] = parent
         else:
-            for child, value, offset in run:
-                try:
-                    parent = decode_parent(value)
-                except (msgspec.DecodeError, UnicodeDecodeError) as error:
-                    raise DumpError("bad_construct", place, record=printable(child), offset=offset) from error
-                if isinstance(parent, int):
-                    _expect_count(child, place, offset)
-                else:
-                    yield child, parent[0] if isinstance(parent, tuple) else parent, offset
+            if self.parent[row] != UNKNOWN:
+                raise DumpError("duplicate_key", place, key=printable(child), offset=offset)
+            parent_row = NONE if parent is None else self.records.rows.get(parent, UNRECORDED)
+            self.parent[row] = parent_row
+            if parent_row == UNRECORDED and parent is not None:
+                self.parents_without_record[row] = parent
 
 
 def _expect_count(child: str, place: str, offset: int) -> None:
@@ -91,9 +85,8 @@ def _expect_count(child: str, place: str, offset: int) -> None:
 
 def parents(records: RecordColumns, construct: Construct) -> Int32:
     """The parent row of every row, -1 = none; never a cycle. Appends a row for each ancestor that only construct.json names."""
-    parent = construct.parent
+    parent = construct.parent  # UNRECORDED only until the loop below has given that parent a row
     names = list(records.rows)
-    from_names = _FromNames(records)
     # Ancestors without a record of their own: up the chain until a recorded one, or one that construct.json does not explain.
     missing = dict(construct.parents_without_record)
     while missing:
@@ -116,12 +109,14 @@ def parents(records: RecordColumns, construct: Construct) -> Int32:
                         further[row] = above
             parent[child] = row
         missing = further
+    kind, direction, path, _ = (column.tolist() for column in records.columns())
+    from_names = _FromNames(list(records.paths), records.paths, kind, direction, records.call, path)
     for row in range(len(parent)):
         if parent[row] == UNKNOWN:
-            parent[row] = from_names.parent(row) if not construct.entries or records.kind[row] != RecordKind.API else NONE
+            parent[row] = from_names.parent(row)
     _cut_cycles(parent)
     if construct.entries:
-        _borrow_from_forward(records, names, parent)
+        _borrow_from_forward(records.rows, names, kind, direction, parent)
         _cut_cycles(parent)
     return np.array(parent, dtype=np.int32)
 
@@ -129,22 +124,26 @@ def parents(records: RecordColumns, construct: Construct) -> Int32:
 class _FromNames:
     """Parents by dotted path: the record of the longest proper prefix that is a recorded module, of the same direction and nearest call."""
 
-    def __init__(self, records: RecordColumns) -> None:
-        self.records = records
-        self.paths = list(records.paths)
-        # (path, direction) → rows by call
-        self.modules: dict[tuple[int, int], dict[int, int]] = {}
-        kind, direction, call, path = records.kind, records.direction, records.call, records.path
-        for row in range(len(kind)):
-            if kind[row] == RecordKind.MODULE:
-                self.modules.setdefault((path[row], direction[row]), {}).setdefault(call[row], row)
+    def __init__(
+        self, paths: list[str], path_index: dict[str, int], kind: list[int], direction: list[int], call: Sequence[int], path: list[int]
+    ) -> None:
+        self.paths = paths
+        self.path_index = path_index
+        self.kind = kind
+        self.direction = direction
+        self.call = call
+        self.path = path
+        self.modules: dict[tuple[int, int], dict[int, int]] = {}  # (path, direction) → rows by call
+        for row, (row_kind, row_path, row_direction) in enumerate(zip(kind, path, direction, strict=True)):
+            if row_kind == RecordKind.MODULE:
+                self.modules.setdefault((row_path, row_direction), {}).setdefault(call[row], row)
         self.enclosing: dict[tuple[int, int], tuple[int, int] | None] = {}
 
     def parent(self, row: int) -> int:
-        kind = self.records.kind[row]
+        kind = self.kind[row]
         if kind not in (RecordKind.MODULE, RecordKind.PARAMETERS_GRAD):
             return NONE
-        key = (self.records.path[row], self.records.direction[row])
+        key = (self.path[row], self.direction[row])
         if kind == RecordKind.PARAMETERS_GRAD:
             for direction in (Direction.BACKWARD, Direction.FORWARD):
                 if (key[0], int(direction)) in self.modules:
@@ -158,26 +157,26 @@ class _FromNames:
         path, direction = self.paths[key[0]], key[1]
         while path:
             path = path.rpartition(".")[0]
-            index = self.records.paths.get(path)
+            index = self.path_index.get(path)
             if index is not None and (index, direction) in self.modules:
                 return index, direction
         return None
 
     def _nearest(self, key: tuple[int, int], row: int) -> int:
         calls = self.modules[key]
-        wanted = self.records.call[row]
+        wanted = self.call[row]
         if wanted in calls:
             return calls[wanted]
         return calls[min(calls, key=lambda call: (abs(call - wanted), call))]
 
 
-def _borrow_from_forward(records: RecordColumns, names: list[str], parent: array[int]) -> None:
+def _borrow_from_forward(rows: dict[str, int], names: list[str], kind: list[int], direction: list[int], parent: array[int]) -> None:
     """Backward hooks often know no parent: the backward of the forward's parent is meant, or of the nearest ancestor that has one."""
     nearest: dict[int, int] = {}  # forward row → row of the backward of its nearest ancestor that has one
     for row in range(len(parent)):
-        if parent[row] != NONE or records.direction[row] != Direction.BACKWARD:
+        if parent[row] != NONE or direction[row] != Direction.BACKWARD:
             continue
-        at = records.rows.get(_other_direction(names[row], records.kind[row]), NONE)
+        at = rows.get(_other_direction(names[row], kind[row]), NONE)
         climbed: list[int] = []
         found = NONE
         while at >= 0 and found == NONE:
@@ -187,7 +186,7 @@ def _borrow_from_forward(records: RecordColumns, names: list[str], parent: array
             climbed.append(at)
             at = parent[at]
             if at >= 0:
-                found = records.rows.get(_other_direction(names[at], records.kind[at]), NONE)
+                found = rows.get(_other_direction(names[at], kind[at]), NONE)
         nearest.update(dict.fromkeys(climbed, found))
         if found not in (NONE, row):
             parent[row] = found

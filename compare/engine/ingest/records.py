@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import json
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import msgspec
+import numpy as np
 
 from compare.engine.errors import DumpError
 from compare.engine.ingest import leaves
-from compare.engine.ingest.columns import FLUSH, Interned, Odd, SlotColumns, SlotNames
+from compare.engine.ingest.columns import Interned, Odd, SlotColumns, SlotNames
 from compare.engine.ingest.leaves import LeafValue, Unreadable
 from compare.engine.ingest.limits import BLOCK, MOST_RECORDS
 from compare.engine.ingest.names import parse, split_call
 from compare.engine.ingest.source import printable
-from compare.engine.ingest.splitter import Run, split, whole_characters
-from compare.engine.model import RecordKind
+from compare.engine.ingest.splitter import Entry, Run, split, whole_characters
+from compare.engine.model import Int32, RecordKind, UInt8
+
+GRADIENTS = int(RecordKind.PARAMETERS_GRAD)
 
 READ_TASKS = frozenset({"statistics", "tensor"})
 READ_LEVELS = frozenset({"L0", "mix"})
@@ -44,44 +47,44 @@ parse_json = json.JSONDecoder(parse_float=leaves.parse_float).decode
 
 
 class RecordColumns:
-    """The records of one dump, in the order they come."""
+    """The records of one dump, in the order they come; the columns that depend on the name are made by ``finish``."""
 
     def __init__(self) -> None:
-        self.rows: Interned[str] = Interned()  # record name → row
+        self.rows: dict[str, int] = {}  # record name → row
         self.paths: Interned[str] = Interned()
         self.classes: Interned[str] = Interned()
-        self.kind = array("B")
-        self.direction = array("B")
+        # What a name says besides its call number is the same for many: kind, direction, path, class.
+        self.stems: dict[str, int] = {}
+        self.stem_parts: list[tuple[int, int, int, int]] = []
+        self.stem = array("i")
         self.call = array("i")
-        self.path = array("i")
-        self.class_name = array("i")
         self.slot_start = array("q", [0])
-        self.recorded = 0
-        self.stems: dict[str, tuple[int, int, int, int]] = {}  # what a name says besides its call number, which is the same for many
 
     def __len__(self) -> int:
-        return len(self.kind)
+        return len(self.call)
 
     def add(self, name: str) -> int:
-        """Append a row for a name that has none yet, and return its RecordKind."""
+        """Append a row and return its RecordKind, or -1 when the name has a row already."""
+        if name in self.rows:
+            return -1
+        self.rows[name] = len(self.call)
         stem, call = split_call(name)
-        parts = self.stems.get(stem) if call >= 0 else None
-        if parts is None:
-            found = parse(name)
-            call = found.call
-            parts = (int(found.kind), int(found.direction), self.paths[found.path], self._class(found.class_name))
-            if found.kind != RecordKind.OTHER:
-                self.stems[stem] = parts
-        self.rows[name] = len(self.kind)
-        self.kind.append(parts[0])
-        self.direction.append(parts[1])
+        index = self.stems.get(stem, -1) if call >= 0 else -1
+        if index < 0:
+            parts = parse(name)
+            call, index = parts.call, len(self.stem_parts)
+            class_name = -1 if parts.class_name is None else self.classes[parts.class_name]
+            self.stem_parts.append((int(parts.kind), int(parts.direction), self.paths[parts.path], class_name))
+            if parts.kind != RecordKind.OTHER:
+                self.stems[stem] = index
+        self.stem.append(index)
         self.call.append(call)
-        self.path.append(parts[2])
-        self.class_name.append(parts[3])
-        return parts[0]
+        return self.stem_parts[index][0]
 
-    def _class(self, name: str | None) -> int:
-        return -1 if name is None else self.classes[name]
+    def columns(self) -> tuple[UInt8, UInt8, Int32, Int32]:
+        """Kind, direction, path and class of every row."""
+        parts = np.array(self.stem_parts or [(0, 0, 0, 0)], dtype=np.int32)[np.frombuffer(self.stem, dtype=np.int32) if self.stem else []]
+        return parts[:, 0].astype(np.uint8), parts[:, 1].astype(np.uint8), parts[:, 2].copy(), parts[:, 3].copy()
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,6 @@ class _Reader:
                 _refuse_what_is_not_read(members, self.place)
         if not isinstance(members.get("data"), dict):
             raise DumpError("not_a_dump", self.place)
-        self.records.recorded = len(self.records)
         return DumpFile(
             task=str(members.get("task") or "statistics"),
             level=str(members.get("level") or "L0"),
@@ -145,11 +147,25 @@ class _Reader:
             with suppress(msgspec.DecodeError):  # NaN, or a mistake to be found below
                 calls = decode_calls(run.as_object())
         if len(calls) == len(run):
-            for index, (name, call) in enumerate(calls.items()):
-                self._record(name, call, run, index)
+            pairs: Iterable[tuple[str, CallValue | bool | None]] = calls.items()
         else:  # also where a name occurs twice
-            for index, (name, value, offset) in enumerate(run):
-                self._record(name, self._call(name, value, offset), run, index)
+            pairs = ((name, self._call(name, value, offset)) for name, value, offset in run)
+        records, slots = self.records, self.slots
+        for index, (name, call) in enumerate(pairs):
+            if call is True or call is False:
+                continue  # an old flag such as is_recompute
+            kind = records.add(name)
+            if kind < 0:
+                raise DumpError("duplicate_key", self.place, key=printable(name), offset=run[index][2])
+            try:
+                if call is None or kind == GRADIENTS or not self._typed(call):
+                    self._one(run[index], gradients=kind == GRADIENTS)
+            except Unreadable as error:
+                raise DumpError("bad_record", self.place, record=printable(name), offset=run[index][2], detail=str(error)) from error
+            records.slot_start.append(slots.packed + len(slots.name_list))
+        if len(records) > MOST_RECORDS:
+            raise DumpError("too_many_records", self.place, limit=MOST_RECORDS)
+        slots.pack()
 
     def _call(self, name: str, value: bytes, offset: int) -> CallValue | bool | None:
         """The record where the typed decoder can read it, None where it must be read member by member."""
@@ -159,29 +175,8 @@ class _Reader:
         found = self._parsed(name, value, offset)
         return found if isinstance(found, bool) else None
 
-    def _record(self, name: str, call: CallValue | bool | None, run: Run, index: int) -> None:  # noqa: FBT001  (what JSON holds)
-        records, slots = self.records, self.slots
-        if name in records.rows:
-            raise DumpError("duplicate_key", self.place, key=printable(name), offset=run[index][2])
-        if isinstance(call, bool):
-            return  # an old flag such as is_recompute
-        if len(records) >= MOST_RECORDS:
-            raise DumpError("too_many_records", self.place, limit=MOST_RECORDS)
-        gradients = records.add(name) == RecordKind.PARAMETERS_GRAD
-        before = len(slots)
-        try:
-            if call is None or not (self._typed_gradients(run[index][1]) if gradients else self._typed(call)):
-                slots.forget(before)
-                self._untyped(*run[index], gradients=gradients)
-                slots.note_not_numbers(before)
-        except Unreadable as error:
-            raise DumpError("bad_record", self.place, record=printable(name), offset=run[index][2], detail=str(error)) from error
-        records.slot_start.append(len(slots))
-        if len(slots.name_list) >= FLUSH:
-            slots.pack()
-
     def _typed(self, call: CallValue) -> bool:
-        """Add the slots of a decoded call; False when it holds more than the decoder kept, and the slots must be forgotten."""
+        """Add the slots of a decoded call; False when it holds more than the decoder kept, and its slots must be forgotten."""
         add = self.slots.add_typed
         try:
             if call.input_args:
@@ -198,8 +193,18 @@ class _Reader:
             return False
         return True
 
+    def _one(self, entry: Entry, *, gradients: bool) -> None:
+        """Add the slots of a record that was not added with the others of its run."""
+        before = self.records.slot_start[-1]
+        self.slots.forget(before)
+        if gradients and self.typed and self._typed_gradients(entry[1]):
+            return
+        self.slots.forget(before)
+        self._untyped(*entry, gradients=gradients)
+        self.slots.note_not_numbers(before)
+
     def _typed_gradients(self, value: bytes) -> bool:
-        """The same for a ``parameters_grad`` record, whose members are the parameters' names."""
+        """``_typed`` for a ``parameters_grad`` record, whose members are the parameters' names."""
         try:
             for key, found in decode_gradients(value).items():
                 if isinstance(found, list):

@@ -48,6 +48,7 @@ def _read(place: Place, meter: Meter, digest: Any) -> Dump:
     with _opened(dump_file, meter, digest) as reading:
         found = read_dump(reading.read, dump_file.place)
     records = found.records
+    recorded = len(records)
     construct = constructs.Construct(records)
     if CONSTRUCT in place.files:
         with _opened(place.files[CONSTRUCT], meter, digest) as reading:
@@ -58,6 +59,7 @@ def _read(place: Place, meter: Meter, digest: Any) -> Dump:
     if STACK in place.files:
         with _opened(place.files[STACK], meter, digest) as reading:
             stack, stacks = read_stacks(reading.read, place.files[STACK].place, records.rows, rows)
+    kind, direction, path, class_name = records.columns()
     slot_start = np.array(records.slot_start, dtype=np.int64)
     slots = found.slots.table(slot_start)
     return Dump(
@@ -72,13 +74,13 @@ def _read(place: Place, meter: Meter, digest: Any) -> Dump:
         has_stack=bool(stacks),
         records=RecordTable(
             name=list(records.rows),
-            kind=np.array(records.kind, dtype=np.uint8),
-            direction=np.array(records.direction, dtype=np.uint8),
+            kind=kind,
+            direction=direction,
             call=np.array(records.call, dtype=np.int32),
-            path=np.array(records.path, dtype=np.int32),
-            class_name=np.array(records.class_name, dtype=np.int32),
+            path=path,
+            class_name=class_name,
             parent=parent,
-            recorded=np.arange(rows) < records.recorded,
+            recorded=np.arange(rows) < recorded,
             slot_start=slot_start,
             stack=stack,
         ),
