@@ -62,6 +62,25 @@ def test_a_simulated_dump_has_the_names_order_and_shapes_of_the_real_one(name: s
     assert list(written(tmp_path / side, "construct.json").items()) == list(real(name, "construct.json").items())
 
 
+@pytest.mark.parametrize(("name", "side"), [("q2_shim_mix", "left"), ("q2_infer_mix", "right")])
+def test_simulated_api_calls_are_those_of_a_real_mixed_dump(name: str, side: str, tmp_path: Path):
+    kernels = Kernels(norm_once=False, activation_once=False)
+    simulate(Scenario("x", style=TrainStyle("fsdp1"), kernels=kernels, mix=True, backward="gradients"), tmp_path)
+
+    def forwards(names: dict[str, Any]) -> list[str]:
+        """Forward records inside modules, and the loss; call numbers out, since the launcher makes calls of its own before."""
+        inside = [entry for entry in names if "forward" in entry and (names[entry] or not re.match(r"T(ensor|orch)", entry))]
+        return [re.sub(r"\.\d+\.forward$", ".forward", entry) for entry in inside]
+
+    simulated, recorded = written(tmp_path / side), real(name)
+    assert forwards(simulated["data"]) == forwards(recorded["data"])
+    assert forwards(written(tmp_path / side, "construct.json")) == forwards(real(name, "construct.json"))
+    both = [entry for entry in simulated["data"] if entry in recorded["data"] and ".forward" in entry]
+    assert len(both) > 180
+    for entry in both:
+        assert skeleton(simulated["data"][entry]) == skeleton(recorded["data"][entry])
+
+
 def test_stacks_name_every_forward_record_once_as_in_a_real_dump(tmp_path: Path):
     simulate(Scenario("x", style=TrainStyle("fsdp1"), backward="placeholders"), tmp_path)
     for stacks, dump in ((written(tmp_path / "left", "stack.json"), written(tmp_path / "left")),):

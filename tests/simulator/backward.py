@@ -1,5 +1,8 @@
 """The training side's backward pass, by hand: exact gradients of next-token cross-entropy, each rounded to the model's dtype where
-a real run stores it. The gradient of the fused attention kernel uses the float32 probabilities of the forward pass."""
+a real run stores it. The gradient of the fused attention kernel uses the float32 probabilities of the forward pass.
+
+Modules and parameters only: at level mix a real dump has backward records of API calls too, which are left out here.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import numpy as np
 
 from tests.simulator.faults import Fault
 from tests.simulator.precision import Array
+from tests.simulator.recorder import single
 from tests.simulator.train_side import Tape, TrainModel, rope_tables, softmax
 
 
@@ -124,6 +128,15 @@ class _Backward:
         return total
 
 
+def _loss_calls(model: TrainModel, tokens: Array, logits: Array) -> None:
+    """API calls of the loss, outside all modules."""
+    rec, rows, targets = model.recorder, logits[:, :-1].reshape(-1, logits.shape[-1]), tokens[:, 1:].reshape(-1)
+    loss = -np.mean(np.log(np.take_along_axis(softmax(rows), targets[:, None], -1)), dtype=np.float32)
+    rec.quiet("Tensor.float", "Tensor.reshape", "Tensor.reshape")
+    rec.api("Functional.cross_entropy", [single(rows), targets], [single(np.array(loss))])
+    rec.api("Tensor.__truediv__", [single(np.array(loss)), 1], [single(np.array(loss))])
+
+
 def record_backward(
     model: TrainModel,
     tape: Tape,
@@ -143,6 +156,7 @@ def record_backward(
     np.put_along_axis(slope[:, :-1], tokens[:, 1:, None], np.take_along_axis(slope[:, :-1], tokens[:, 1:, None], -1) - 1.0, axis=-1)
     slope[:, -1] = 0.0
     received = precision.round(slope / np.float32(count))
+    _loss_calls(model, tokens, logits)
     if model.root:
         rec.end_backward(rec.begin_backward("", family.class_of("ForCausalLM"), None, number), [received], [])
     hidden = run.linear("lm_head", received, tape.ends["final"], None)

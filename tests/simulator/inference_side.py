@@ -116,24 +116,28 @@ class InferenceModel:
                 fed = hidden * np.float32(fault.size)
             total = fed if residual is None else fed + residual
             total = p.round(total) if self.kernels.add_rounding else total
-            eps = np.float32(fault.size if fault.hits("eps", layer, part) else self.family.eps)
+            eps = fault.size if fault.hits("eps", layer, part) else self.family.eps
             factor = weight + np.float32(1.0) if fault.hits("norm_plus_one", layer, part) else weight
             with np.errstate(invalid="ignore", over="ignore"):
                 square = total * total
                 mean = np.sum(square[..., ::-1], axis=-1, keepdims=True, dtype=np.float32) / np.float32(square.shape[-1])
-                shifted = mean + eps
+                shifted = mean + np.float32(eps)
                 inverse = (np.float32(1.0) / np.sqrt(shifted)).astype(np.float32)
                 scaled = total * inverse
                 normed = p.round(scaled * factor) if self.kernels.norm_once else p.round(p.round(scaled) * factor)
             normed = self._stain(normed, layer, part)
             new_residual = p.round(total)
+            rec.quiet("Tensor.float")
             if residual is not None:
+                rec.quiet("Tensor.float")
                 rec.api("Tensor.__add__", [single(hidden), single(residual)], [single(total)])
+                rec.quiet("Tensor.to")
             rec.api("Tensor.pow", [single(total), 2], [single(square)])
             rec.api("Tensor.mean", [single(square), -1], [single(mean)], {"keepdim": True})
-            rec.api("Tensor.__add__", [single(mean), float(eps)], [single(shifted)])
+            rec.api("Tensor.__add__", [single(mean), eps], [single(shifted)])
             rec.api("Torch.rsqrt", [single(shifted)], [single(inverse)])
             rec.api("Tensor.__mul__", [single(total), single(inverse)], [single(scaled)])
+            rec.quiet("Tensor.to")
             rec.api("Tensor.__mul__", [single(scaled) if self.kernels.norm_once else p.round(scaled), weight], [normed])
             call.output = [normed] if residual is None else [normed, new_residual]
         return normed, new_residual
@@ -174,11 +178,13 @@ class InferenceModel:
         with rec.module(path, family.class_of("Attention"), [], {"positions": positions, "hidden_states": normed}) as call:
             names = [f"{path}.{part}" for part in ("q_proj", "k_proj", "v_proj")]
             fused = self._linear(f"{path}.qkv_proj", "QKVParallelLinear", names, normed, layer, "self_attn.qkv_proj")
+            rec.quiet("Tensor.split")
             q, k, v = np.split(fused, [size.q_width, size.q_width + size.kv_width], axis=-1)
             if family.qk_norm and not fault.hits("qk_norm_missing", layer):
                 q, k = self._head_norm(f"{path}.q_norm", q, layer), self._head_norm(f"{path}.k_norm", k, layer)
             shared = "model.layers.0.self_attn.rotary_emb"
             with rec.module(shared, "RotaryEmbedding", [positions, q, k]) as rotary:
+                rec.quiet("Tensor.unsqueeze", "Tensor.chunk")
                 q, k = self._rotate(q, positions, layer), self._rotate(k, positions, layer)
                 rotary.output = [q, k]
             with rec.module(f"{path}.attn", "Attention", [q, k, v]) as attn:
@@ -210,12 +216,19 @@ class InferenceModel:
             output[..., order] = turned
         else:
             output = self._turn(shaped, cos[:, None], sin[:, None])
-        half = dim // 2
-        rec.api("Tensor.__mul__", [shaped[..., :half], cos[:, None, :half]], [p.round(shaped[..., :half] * cos[:, None, :half])])
-        rec.api("Tensor.__mul__", [shaped[..., half:], sin[:, None, :half]], [p.round(shaped[..., half:] * sin[:, None, :half])])
-        rec.api("Tensor.__sub__", [shaped[..., :half], shaped[..., half:]], [output[..., :half]])
-        rec.api("Tensor.__add__", [shaped[..., half:], shaped[..., :half]], [output[..., half:]])
+        if rec.mix:
+            self._rotary_calls(np.split(shaped, 2, axis=-1), cos[:, None, : dim // 2], sin[:, None, : dim // 2])
         return output.reshape(values.shape)
+
+    def _rotary_calls(self, halves: list[Array], cos: Array, sin: Array) -> None:
+        rec, p = self.recorder, self.precision
+        rec.quiet("Tensor.chunk")
+        for name, one, other in (("Tensor.__sub__", *halves), ("Tensor.__add__", *reversed(halves))):
+            direct, crossed = p.round(one * cos), p.round(other * sin)
+            rec.api("Tensor.__mul__", [one, cos], [direct])
+            rec.api("Tensor.__mul__", [other, sin], [crossed])
+            rec.api(name, [direct, crossed], [p.round(direct - crossed if name == "Tensor.__sub__" else direct + crossed)])
+        rec.quiet("Torch.cat", "Tensor.reshape")
 
     def _turn(self, values: Array, cos: Array, sin: Array) -> Array:
         p = self.precision
@@ -255,12 +268,14 @@ class InferenceModel:
             peak = higher
         with np.errstate(invalid="ignore", divide="ignore"):
             output = p.round((total / weight).transpose(1, 0, 2).reshape(count, -1))
+        rec.quiet("Tensor.transpose", "Tensor.transpose", "Tensor.transpose")
         rec.api(
             "Functional.scaled_dot_product_attention",
             [part[None] for part in heads],
             [output.reshape(1, count, size.heads, dim).transpose(0, 2, 1, 3)],
             {"is_causal": True, "enable_gqa": True},
         )
+        rec.quiet("Tensor.transpose", "Tensor.reshape", "Torch.cat")
         return output
 
     def _mlp(self, layer: int, normed: Array) -> Array:

@@ -163,18 +163,26 @@ class Recorder:
             self.construct[name] = parent
         self._pending.clear()
 
-    def api(self, name: str, args: list[Any], output: list[Any], kwargs: dict[str, Any] | None = None, *, dumped: bool = True) -> None:
-        """Record one API call at level mix. An API that the default risk level drops leaves a construct entry only."""
-        if not self.mix:
-            return
-        number = self._calls.get(name, 0)
-        self._calls[name] = number + 1
-        full = f"{name}.{number}.forward"
-        self.construct[full] = self._open[-1] if self._open else None
-        self._settle()
-        if dumped:
+    def api(self, name: str, args: list[Any], output: list[Any], kwargs: dict[str, Any] | None = None) -> None:
+        """Record one API call, at level mix."""
+        if self.mix:
+            full = self._count(name)
             self._stack(full, f"{re.sub(r'.*Module', '', self._open[-1] if self._open else 'root')}/{name}")
             self.data[full] = {"input_args": self.leaf(args), "input_kwargs": self.leaf(kwargs or {}), "output": self.leaf(output)}
+
+    def quiet(self, *names: str) -> None:
+        """API calls that the default risk level drops: counted and in the structure, at level mix, but not dumped."""
+        for name in names if self.mix else ():
+            self._count(name)
+
+    def _count(self, api: str) -> str:
+        """Number the call and put it into the structure, before the modules that it is the first to be called in."""
+        number = self._calls.get(api, 0)
+        self._calls[api] = number + 1
+        full = f"{api}.{number}.forward"
+        self.construct[full] = self._open[-1] if self._open else None
+        self._settle()
+        return full
 
     # -- backward ----------------------------------------------------------------------------------------------------
     def begin_backward(self, path: str, kind: str, parent: str | None, number: int = 0) -> str:

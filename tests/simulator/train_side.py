@@ -111,12 +111,12 @@ class TrainModel:
                 hidden = embedding[tokens]
                 rec.api("Functional.embedding", [tokens, embedding, None, None, 2.0, False, False], [hidden])
                 call.output = [hidden]
+            if mask is None:
+                self._mask_calls(positions)
             args, kwargs = ([hidden], {"position_ids": positions}) if style.rotary_keyword else ([hidden, positions], {})
             with rec.module("model.rotary_emb", family.class_of("RotaryEmbedding"), args, kwargs) as call:
                 cos, sin = rope_tables(positions, self.size.head_dim, family.rope_theta, self.precision)
-                rec.api("Tensor.float", [], [], dumped=False)
-                rec.api("Tensor.cos", [single(cos, False)], [single(cos, False)])
-                rec.api("Tensor.sin", [single(sin, False)], [single(sin, False)])
+                self._rotary_calls(positions)
                 tables = [Tagged(cos, grad=False), Tagged(sin, grad=False)]
                 call.output = list(tables)
             for layer in range(self.size.layers):
@@ -128,6 +128,35 @@ class TrainModel:
         if tape is not None:
             tape.ends["final"] = hidden
         return self._linear("lm_head", hidden)
+
+    def _mask_calls(self, positions: Array) -> None:
+        """API calls with which the library finds out whether several prompts are packed in a row."""
+        rec, first = self.recorder, np.zeros((positions.shape[0], 1), dtype=np.int64)
+        steps = np.diff(positions, prepend=first - 1)
+        jumps = steps != 1
+        packed = jumps.cumsum(axis=-1)
+        single_row = packed[:, -1] == 0
+        rec.api("Tensor.__sub__", [first, 1], [first - 1])
+        rec.api("Torch.diff", [positions], [steps], {"prepend": first - 1, "dim": -1})
+        rec.api("Tensor.__ne__", [steps, 1], [jumps])
+        rec.api("Tensor.cumsum", [jumps, -1], [packed])
+        rec.api("Tensor.__eq__", [packed[:, -1], 0], [single_row])
+        rec.api("Tensor.all", [single_row], [np.array(single_row.all())])
+        rec.quiet("Tensor.__bool__")
+
+    def _rotary_calls(self, positions: Array) -> None:
+        rec, dim = self.recorder, self.size.head_dim
+        inverse = (1.0 / self.family.rope_theta ** (np.arange(0, dim, 2, dtype=np.float32) / dim)).astype(np.float32)
+        places = positions[..., None].astype(np.float32)
+        angles = places * inverse
+        full = np.concatenate([angles, angles], axis=-1)
+        rec.quiet("Tensor.float", "Tensor.to")
+        rec.api("Tensor.__mul__", [single(places, False), single(inverse, False)], [single(angles, False)])
+        rec.quiet("Torch.cat")
+        for name, table in (("cos", np.cos(full)), ("sin", np.sin(full))):
+            rec.api(f"Tensor.{name}", [single(full, False)], [single(table, False)])
+            rec.api("Tensor.__mul__", [single(table, False), 1.0], [single(table, False)])
+        rec.quiet("Tensor.to", "Tensor.to")
 
     def _again(self, body: Callable[[], object]) -> None:
         """A recomputation stops as soon as the last saved tensor is there, so its last modules have no output."""
@@ -145,13 +174,13 @@ class TrainModel:
             scaled = values * inverse
             rounded = p.round(scaled)
             output = p.round(weight * rounded)
-            rec.api("Tensor.to", [], [], dumped=False)
+            rec.quiet("Tensor.to")
             rec.api("Tensor.pow", [single(values), 2], [single(square)])
             rec.api("Tensor.mean", [single(square), -1], [single(mean)], {"keepdim": True})
             rec.api("Tensor.__add__", [single(mean), float(eps)], [single(shifted)])
             rec.api("Torch.rsqrt", [single(shifted)], [single(inverse)])
             rec.api("Tensor.__mul__", [single(values), single(inverse)], [single(scaled)])
-            rec.api("Tensor.to", [], [], dumped=False)
+            rec.quiet("Tensor.to")
             rec.api("Tensor.__mul__", [weight, rounded], [output])
             call.output = [output]
         return output
@@ -243,13 +272,15 @@ class TrainModel:
                 values = values.reshape(batch, length, count, size.head_dim)
                 if family.qk_norm and part != "v":
                     values = self._norm(f"{path}.{part}_norm", values)
-                rec.api("Tensor.transpose", [], [], dumped=False)
+                rec.quiet("Tensor.transpose")
                 return values.transpose(0, 2, 1, 3)
 
             q, k, v = heads("q", size.heads), heads("k", size.kv_heads), heads("v", size.kv_heads)
             kept["q_plain"], kept["k_plain"], kept["v"] = q, k, v
+            rec.quiet("Tensor.unsqueeze", "Tensor.unsqueeze")
             q, k = self._rotate(q, cos, sin), self._rotate(k, cos, sin)
             attended = self._attend(q, k, v, mask, kept)
+            rec.quiet("Tensor.reshape", "Tensor.transpose", "Tensor.reshape")
             joined = kept["joined"] = attended.transpose(0, 2, 1, 3).reshape(batch, length, -1)
             output = self._linear(f"{path}.o_proj", joined)
             call.output = [output, None]
@@ -262,7 +293,7 @@ class TrainModel:
         crossed = p.round(turned * sin)
         output = p.round(direct + crossed)
         rec.api("Tensor.__mul__", [values, Tagged(cos, grad=False)], [direct])
-        rec.api("Torch.cat", [], [], dumped=False)
+        rec.quiet("Torch.cat")
         rec.api("Tensor.__mul__", [turned, Tagged(sin, grad=False)], [crossed])
         rec.api("Tensor.__add__", [direct, crossed], [output])
         return output
