@@ -65,7 +65,7 @@ def run_ready(run: Run) -> None:
 def run_failed(run: Run, error: dict[str, Any]) -> None:
     """What waits for a run that cannot be read cannot be done: it fails with the run's error."""
     now = timezone.now()
-    waiting_for(run).update(state=State.FAILED, error={**error, "run": run.pk}, finished_at=now, updated_at=now)
+    waiting_for(run).update(state=State.FAILED, error=error, finished_at=now, updated_at=now)
 
 
 def compare(comparison_id: str, task_id: str) -> None:

@@ -12,7 +12,6 @@ from compare.models import Blob, Run, Upload
 from compare.services import comparisons, storage
 from tests.rooms import files_below, uploaded_run
 
-
 BEGUN = b'--x\r\nContent-Disposition: form-data; name="files"; filename="a"\r\n\r\nabc'
 
 
