@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import IO
+from typing import IO, Self, cast
 
 from compare.engine.errors import DumpError
 from compare.engine.ingest import limits
@@ -32,6 +32,10 @@ DRIVE = re.compile(r"[A-Za-z]:")
 ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
 GZIP_START = b"\x1f\x8b"
 TAR_MARK, TAR_MARK_AT = b"ustar", 257
+# What the standard library raises over archives that are cut off or not what they say.
+DAMAGE = (
+    zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, struct.error, ValueError, OverflowError, NotImplementedError, RuntimeError,
+)  # fmt: skip
 OTHER_ARCHIVES = {b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!\x1a\x07": "rar", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
 ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
 # Files of a dump that must not be taken for archives although torch.save writes zips.
@@ -39,7 +43,7 @@ DATA_SUFFIXES = (".json", ".jsonl", ".pt", ".pth", ".npy", ".npz", ".bin", ".saf
 
 
 def kind_of(source: Source) -> str | None:
-    """"zip", "tar", "tar.gz", or None for a file that is no archive. Raises DumpError for a file that cannot be read or is another archive."""
+    """zip, tar, tar.gz, or None for a file that is no archive. Raises DumpError for a file that cannot be read, or is another archive."""
     name = source.name.lower()
     if name.endswith(DATA_SUFFIXES):
         return None
@@ -59,7 +63,8 @@ def kind_of(source: Source) -> str | None:
         if start.startswith(mark):
             raise DumpError("archive_kind", where, kind=other)
     if name.endswith(ARCHIVE_SUFFIXES):
-        raise DumpError("archive_damaged", where, detail="the file is empty" if not start else "its first bytes are those of no zip, tar or tar.gz")
+        detail = "its first bytes are those of no zip, tar or tar.gz" if start else "the file is empty"
+        raise DumpError("archive_damaged", where, detail=detail)
     return None
 
 
@@ -73,19 +78,19 @@ class Expander:
         self.open_files = ExitStack()
         self.archives = 0
 
-    def __enter__(self) -> Expander:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.open_files.close()
 
     def add(self, source: Source) -> None:
-        """Add a loose file, or every member of an archive. Loose files are one tree, origin 0; each archive is its own. Raises DumpError."""
+        """Add a loose file, or every member of an archive. Loose files are one tree, each archive is its own. Raises DumpError."""
         kind = kind_of(source)
         where = printable(source.name)
         if kind is None:
             path = safe_path(source.name, where)
-            self.members.append(Member(path, where, _size(source), LOOSE, partial(_open_file, source.path)))
+            self.members.append(Member(path, where, _size(source), LOOSE, partial(source.path.open, "rb")))
             return
         self.archives += 1
         origin = self.archives
@@ -101,7 +106,7 @@ class Expander:
             if isinstance(error, gzip.BadGzipFile):
                 raise DumpError("archive_damaged", where, detail=str(error)) from error
             raise os_error(error, where) from error
-        except (zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, struct.error, ValueError, OverflowError, NotImplementedError) as error:
+        except DAMAGE as error:
             raise DumpError("archive_damaged", where, detail=str(error) or type(error).__name__) from error
         paths = [member.path for member in self.members[seen:]]
         if len(set(paths)) != len(paths):
@@ -131,16 +136,16 @@ class Expander:
                 self.members.append(Member(path, place, info.file_size, origin, partial(archive.open, info)))
 
     def _tar(self, source: Source, where: str, origin: int) -> None:
-        stream = self.open_files.enter_context(source.path.open("rb"))
-        for path, place, header in self._tar_members(_Guarded(stream), where):
-            opened = partial(_open_slice, source.path, header.offset_data, header.size)
-            self.members.append(Member(path, place, header.size, origin, opened))
+        with source.path.open("rb") as stream:
+            for path, place, header in self._tar_members(_Guarded(stream), where):
+                opened = partial(_open_slice, source.path, header.offset_data, header.size)
+                self.members.append(Member(path, place, header.size, origin, opened))
 
     def _tar_gz(self, source: Source, where: str, origin: int) -> None:
         spool = self.open_files.enter_context(tempfile.TemporaryFile(prefix="probe-web-"))
         total = 0
         with source.path.open("rb") as packed, gzip.GzipFile(fileobj=packed) as unpacked:
-            guarded = _Guarded(unpacked, packed, where)
+            guarded = _Guarded(cast("IO[bytes]", unpacked), packed, where)
             for path, place, header in self._tar_members(guarded, where):
                 at = spool.tell()
                 if _is_json(path):
@@ -163,10 +168,10 @@ class Expander:
             self.meter.add(0)
 
     def _tar_members(self, stream: _Guarded, where: str) -> Iterator[tuple[str, str, tarfile.TarInfo]]:
-        with tarfile.open(fileobj=stream, mode="r:") as archive:  # type: ignore[call-overload]
+        with tarfile.open(fileobj=stream, mode="r:") as archive:
             count = 0
             while (header := archive.next()) is not None:
-                archive.members = []  # tarfile would keep every header; we need none of them again
+                vars(archive)["members"] = []  # tarfile would keep every header; we need none of them again
                 count += 1
                 _check_count(count, where)
                 self.meter.add(0)
@@ -266,10 +271,6 @@ def _check_directory(path: Path, where: str) -> None:
             directory = struct.unpack_from("<Q", head, 40)[0] if len(head) == 56 else 0
     if directory > limits.LARGEST_DIRECTORY:
         raise DumpError("archive_too_many", where, limit=limits.MOST_MEMBERS)
-
-
-def _open_file(path: Path) -> AbstractContextManager[IO[bytes]]:
-    return path.open("rb")
 
 
 def _not_read(place: str) -> AbstractContextManager[IO[bytes]]:

@@ -26,7 +26,6 @@ class Interned(dict[Item, int]):
         return index
 
 
-
 class SlotNames(dict[int | str, int]):
     """Indices of the slot names of one group by their last part, so that ``input.0`` is put together once a dump."""
 
@@ -97,7 +96,7 @@ class SlotColumns:
         """
         add_name, add_form, add_numbers, forms = self.name_list.append, self.form_list.append, self.numbers.extend, self.forms
         for key, leaf in arguments:
-            if leaf.__class__ is LeafValue:
+            if isinstance(leaf, LeafValue):
                 if leaf.type is None:
                     raise Odd
                 if leaf.dtype is None or leaf.md5 is not None or leaf.tensor_stat_index is not None or leaf.md5_index is not None:
@@ -169,7 +168,7 @@ class SlotColumns:
         forms = np.frombuffer(self.packed_forms, dtype=np.int32) if count else np.empty(0, np.int32)
         names = np.frombuffer(self.packed_names, dtype=np.int32) if count else np.empty(0, np.int32)
         leaf, type_name, dtype, shape, elements = self._form_columns()
-        group = np.array([_group(name) for name in self.names] or [0], dtype=np.uint8)
+        group = np.array([_group(name) for name in self.names] or [Group.INPUT], dtype=np.uint8)
         rows = len(slot_start) - 1
         return SlotTable(
             record=np.repeat(np.arange(rows, dtype=np.int32), np.diff(slot_start)),

@@ -20,7 +20,7 @@ from compare.engine.model import Direction, Int32, RecordKind
 MICRO_STEPS = "megatron_micro_step_number"
 
 # Plain: the parent's name or null. Megatron: [parent or null, micro step].
-Parent: TypeAlias = str | int | None | tuple[str | None, int | None]
+Parent: TypeAlias = str | int | tuple[str | None, int | None] | None
 decode_parent = msgspec.json.Decoder(Parent).decode
 decode_parents = msgspec.json.Decoder(dict[str, Parent]).decode
 

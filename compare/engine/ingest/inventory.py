@@ -15,8 +15,8 @@ Value = TypeVar("Value")
 
 FORMAT = 1
 FSDP_WRAPPER = "_fsdp_wrapped_module"
-# Classes and modules that only inference engines have.
-ENGINE_CLASSES = frozenset({"LogitsProcessor", "VocabParallelEmbedding", "ParallelLMHead", "QKVParallelLinear", "MergedColumnParallelLinear"})
+# Classes and modules that only inference engines have; Megatron shares VocabParallelEmbedding and the parallel linear classes with them.
+ENGINE_CLASSES = frozenset({"LogitsProcessor", "ParallelLMHead", "QKVParallelLinear", "MergedColumnParallelLinear"})
 ENGINE_MODULES = frozenset({"qkv_proj", "gate_up_proj"})
 FLOAT_DTYPES = ("float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "float8_e5m2")
 
@@ -80,7 +80,7 @@ def _distinct(values: Iterable[Value | None]) -> list[Value]:
 
 
 def role_of(dumps: Iterable[Dump]) -> tuple[str, str]:
-    """train, infer or unknown, and what says so. FSDP wrappers and gradients outweigh the parallel classes that Megatron shares with engines."""
+    """train, infer or unknown, and what says so: FSDP wrappers, else gradients, else modules that only engines have."""
     gradients = engine = False
     for dump in dumps:
         if any(FSDP_WRAPPER in path for path in dump.paths):

@@ -16,7 +16,7 @@ from compare.engine.ingest.source import Meter, os_error
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """``path`` is relative, with ``/`` and without ``.`` or ``..``; ``place`` is what messages call it; ``origin`` numbers what it came in."""
+    """``path`` is relative, with ``/`` and no ``..``; ``place`` is what messages call it; ``origin`` numbers what it came in."""
 
     path: str
     place: str

@@ -55,6 +55,6 @@ def split_call(name: str) -> tuple[str, int]:
         last = f".{last}"
     else:
         stem, number, last = head, last, ""
-    if not (0 < len(number) < 10 and number.isdecimal() and number.isascii()):  # noqa: PLR2004  (ten digits do not fit int32)
+    if not (0 < len(number) < 10 and number.isdecimal() and number.isascii()):  # ten digits may not fit int32
         return name, -1
     return f"{stem}.{last}", int(number)

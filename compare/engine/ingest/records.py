@@ -101,8 +101,8 @@ class DumpFile:
 def read_dump(read: Callable[[int], bytes], place: str, block_size: int = BLOCK, *, typed: bool = True) -> DumpFile:
     """Stream one dump.json into columns. ``typed=False`` reads every record the slow way: the tests hold both against each other.
 
-    Raises DumpError: what ``splitter.split`` raises; not_a_dump, bad_record, duplicate_record, too_many_records, task_unsupported, level_l1,
-    level_unsupported.
+    Raises DumpError: what ``splitter.split`` raises; not_a_dump, bad_record, duplicate_key, too_many_records, task_unsupported,
+    level_l1, level_unsupported.
     """
     return _Reader(place, typed=typed).read(split(read, place, "data", block_size))
 

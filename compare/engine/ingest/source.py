@@ -89,8 +89,8 @@ def paths_to_sources(paths: Sequence[Path]) -> list[Source]:
                 sources.extend(_folder(path))
             else:
                 sources.extend(_lone_file(path))
-        except (OSError, RuntimeError) as error:  # RuntimeError: a loop of symbolic links
-            raise os_error(error, where) if isinstance(error, OSError) else DumpError("file_unreadable", where, reason=str(error)) from error
+        except OSError as error:
+            raise os_error(error, where) from error
     return sources
 
 
@@ -120,7 +120,7 @@ def _folder(folder: Path) -> list[Source]:
 
 def _numbered_folders(folder: Path) -> str:
     """``stepN/rankN/``, ``stepN/`` or ``rankN/``: the numbers that the folder's own place says."""
-    from compare.engine.ingest.layout import PROCESS, RANK, STEP  # noqa: PLC0415  (layout needs this module)
+    from compare.engine.ingest.layout import PROCESS, RANK, STEP  # layout needs this module
 
     kept: list[str] = []
     if RANK.fullmatch(folder.name) or PROCESS.fullmatch(folder.name):

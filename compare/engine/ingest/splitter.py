@@ -22,7 +22,7 @@ from compare.engine.errors import DumpError
 from compare.engine.ingest.limits import BLOCK, DEEPEST_NESTING, LARGEST_ENTRY
 from compare.engine.ingest.source import printable
 
-BACKSLASH, COMMA, OPENING, CLOSING, QUOTE = b"\\,{}\""
+BACKSLASH, COMMA, OPENING, CLOSING, QUOTE = b'\\,{}"'
 OPENERS, CLOSERS = frozenset(b"{["), frozenset(b"}]")
 LOWER: Final = 0x20  # the bit that turns "[" into "{" and "]" into "}"
 DEPTH_CHANGE: Final = np.zeros(256, dtype=np.int8)
@@ -51,8 +51,8 @@ AFTER = 5  # the object has ended
 class Run:
     """Entries that follow one another within a block: mostly hundreds, decoded with one call.
 
-    ``inner`` = they lie in the member that was opened. ``text[:ends[0]]`` is the first, ``text[ends[0] + 1:ends[1]]`` the second, and so on;
-    ``offset`` is where ``text`` begins in the file.
+    ``inner`` = they lie in the member that was opened. ``text[:ends[0]]`` is the first, ``text[ends[0] + 1:ends[1]]`` the second, and so
+    on; ``offset`` is where ``text`` begins in the file.
     """
 
     __slots__ = ("ends", "inner", "offset", "place", "text")
@@ -89,7 +89,7 @@ def split(read: Callable[[int], bytes], place: str, opened: str | None = None, b
     """Yield the members of the JSON object that ``read`` streams, in file order, in runs.
 
     With ``opened``, the entries of that member are yielded as ``inner`` (if it is an object), and then the member itself with the value
-    ``{}``. Values are not validated here; everything between them is, when a run is iterated. Equal keys are yielded as often as they occur.
+    ``{}``. Values are not validated here; everything between them is, when a run is iterated. Equal keys come as often as they occur.
 
     Raises DumpError at ``place``: not_json (also for JSON that is no object), json_truncated, not_utf8, too_deep, entry_too_large.
     """
@@ -135,7 +135,7 @@ class _Splitter:
         while block:
             self._check_text(block)
             positions, letters = self._tokens(block)
-            others = np.flatnonzero(letters != COMMA).tolist() + [len(positions)]  # the tokens that are no commas
+            others = [*np.flatnonzero(letters != COMMA).tolist(), len(positions)]  # the tokens that are no commas
             start = index = other = 0
             while index < len(positions):
                 while others[other] < index:
@@ -176,7 +176,8 @@ class _Splitter:
                             continue
                         at, opened_at = INNER, self.offset + position
                     else:
-                        raise self._not_json(self.offset + position, "a comma is missing" if at == CLOSED else "something follows the object")
+                        detail = "a comma is missing" if at == CLOSED else "something follows the object"
+                        raise self._not_json(self.offset + position, detail)
                     after_comma = False
                 else:
                     if letter != CLOSING or at in (BEFORE, AFTER):

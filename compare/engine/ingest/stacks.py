@@ -26,7 +26,7 @@ def read_stacks(
 ) -> tuple[Int32, list[str]]:
     """The stack of every one of ``count`` rows (-1 = none), and the distinct stacks, frames joined by ``"\\x1e"``, innermost first.
 
-    Old form: ``{record: frames}``. Shared form: ``{"0": [records, frames]}``. Raises DumpError: what ``splitter.split`` raises, and bad_stack.
+    Old form: ``{record: frames}``. Shared form: ``{"0": [records, frames]}``. Raises DumpError: what ``splitter.split`` raises; bad_stack.
     """
     stacks: Interned[str] = Interned()
     column = np.full(count, -1, dtype=np.int32)
