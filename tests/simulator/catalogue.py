@@ -40,8 +40,8 @@ def _clean() -> Iterator[Scenario]:
         yield Scenario(f"clean_{family.lower()}_device", family, "small", tokens=64, kernels=DEVICE)
         yield Scenario(f"clean_{family.lower()}_cuda", family, "medium", tokens=96, style=OLDER, kernels=CUDA)
     for family in ("Qwen2", "Qwen3", "Llama"):
-        yield Scenario(f"clean_{family.lower()}_fp32", family, "small", "float32", 24, style=FSDP1)
-        yield Scenario(f"clean_{family.lower()}_fp16", family, "small", "float16", 24, style=FSDP1, kernels=CUDA)
+        yield Scenario(f"clean_{family.lower()}_fp32", family, "small", "float32", tokens=24, style=FSDP1)
+        yield Scenario(f"clean_{family.lower()}_fp16", family, "small", "float16", tokens=24, style=FSDP1, kernels=CUDA)
         yield Scenario(f"clean_{family.lower()}_mix", family, "tiny", tokens=16, style=FSDP1, mix=True)
     for wrapping in ("plain", "fsdp2", "ddp", "compile", "checkpoint", "fsdp1_checkpoint"):
         yield Scenario(f"clean_wrap_{wrapping}", "Qwen2", "nano", tokens=20, style=TrainStyle(wrapping), backward="gradients")
@@ -73,7 +73,13 @@ def _clean() -> Iterator[Scenario]:
     )
     for family in ("Qwen2", "Qwen3"):
         yield Scenario(f"clean_{family.lower()}_twin", family, "small", tokens=40, style=FSDP1, kernels=TWIN)
-        yield Scenario(f"clean_{family.lower()}_twin_fp32", family, "small", "float32", 40, style=FSDP1, kernels=TWIN)
+        yield Scenario(f"clean_{family.lower()}_twin_fp32", family, "small", "float32", tokens=40, style=FSDP1, kernels=TWIN)
+    for family in ("Qwen2", "Llama"):
+        yield Scenario(f"clean_{family.lower()}_fp32_against_bf16", family, "small", "float32", "bfloat16", tokens=40, style=FSDP1)
+    yield Scenario("clean_fp32_against_fp16", "Qwen3", "small", "float32", "float16", tokens=40, style=FSDP1)
+    yield Scenario("clean_high", "Qwen2", "small", tokens=40, style=FSDP1, high=True)
+    yield Scenario("clean_quiet", "Qwen2", "thin", tokens=40, style=FSDP1, character=Character(scale=0.5))
+    yield Scenario("clean_loud_embedding", "Llama", "small", tokens=40, style=FSDP1, character=Character(embedding=1.0))
     yield Scenario("clean_mix_eager", "Qwen2", "tiny", tokens=12, style=EAGER, mix=True, backward="gradients")
 
 
@@ -188,7 +194,7 @@ def _faults() -> Iterator[Scenario]:
             ("eps", Fault("eps", 1e-5)),
             ("scale", Fault("softmax_scale", 0.95, 4)),
         ):
-            yield Scenario(f"fault_{name}_{dtype}", "Qwen2", "small", dtype, 32, style=FSDP1, fault=fault)
+            yield Scenario(f"fault_{name}_{dtype}", "Qwen2", "small", dtype, tokens=32, style=FSDP1, fault=fault)
     for name, fault in (
         ("down", Fault("weight_noise", 0.1, 4, "mlp.down_proj")),
         ("rope", Fault("rope_theta", 1000.0)),
@@ -196,6 +202,9 @@ def _faults() -> Iterator[Scenario]:
         ("halved", Fault("output_scale", 0.5, 5, "self_attn.o_proj")),
     ):
         yield Scenario(f"fault_{name}_massive", "Qwen2", "small", tokens=48, style=FSDP1, character=MASSIVE, fault=fault)
+    for name, fault in (("down", Fault("weight_noise", 0.2, 4, "mlp.down_proj")), ("mask", Fault("mask_missing", 0, 2))):
+        yield Scenario(f"fault_{name}_fp32_against_bf16", "Qwen2", "small", "float32", "bfloat16", tokens=40, style=FSDP1, fault=fault)
+        yield Scenario(f"fault_{name}_high", "Llama", "small", tokens=40, style=FSDP1, high=True, fault=fault)
     yield Scenario("fault_half_rope", "Qwen2", "half", tokens=128, style=FSDP1, fault=Fault("rope_theta", 10_000.0))
     yield Scenario("fault_half_down", "Qwen2", "half", tokens=128, style=FSDP1, fault=Fault("weight_noise", 0.2, 15, "mlp.down_proj"))
     yield Scenario("fault_large_kv_mapping", "Qwen3", "large", tokens=48, style=FSDP1, kernels=CUDA, fault=Fault("kv_mapping", 0, 6))

@@ -1,7 +1,7 @@
 """What honest noise looks like in a pair of dumps, role by role: `python -m tests.simulator.noise FOLDER …` prints a table.
 
 Each FOLDER holds left/ and right/ of a clean pair (or two folders are given as LEFT,RIGHT). Measures, for outputs that hold the same
-numbers: uNorm and uExtreme, differences of Norm and of Max and Min in ulps of the dtype, and z = ΔMean·√n / RMS.
+numbers: uNorm and uExtreme, differences of Norm and of Max and Min in ulps of the coarser dtype, and z = ΔMean·√n / RMS.
 """
 
 from __future__ import annotations
@@ -65,9 +65,10 @@ def combine(leaves: list[Leaf]) -> Leaf:
 def measure(left: Leaf, right: Leaf) -> dict[str, float]:
     """uNorm, uExtreme and z of two combined leaves."""
     rms = left["Norm"] / math.sqrt(left["n"]) or 1.0
+    coarser = min(left["dtype"], right["dtype"], key=MANTISSA.__getitem__)
     return {
-        "uNorm": ulps(left["Norm"], right["Norm"], left["dtype"]),
-        "uExtreme": max(ulps(left[key], right[key], left["dtype"]) for key in ("Max", "Min")),
+        "uNorm": ulps(left["Norm"], right["Norm"], coarser),
+        "uExtreme": max(ulps(left[key], right[key], coarser) for key in ("Max", "Min")),
         "z": abs(left["Mean"] - right["Mean"]) * math.sqrt(left["n"]) / rms,
     }
 
@@ -92,7 +93,8 @@ def _leaf(record: Leaf | None, slot: str) -> Leaf | None:
         return None
     group, index = slot.split(".")
     values = record["input_args" if group == "input" else "output"]
-    return values[int(index)] if int(index) < len(values) else None
+    leaf = values[int(index)] if int(index) < len(values) else None
+    return None if leaf is None or leaf["Norm"] is None else leaf
 
 
 def table(pairs: list[tuple[Path, Path]]) -> str:

@@ -66,7 +66,8 @@ class Recorder:
     """Collects one dump.
 
     `wrap` turns a canonical module path and class into the recorded ones. `trains` sets requires_grad. With `mix` API calls are
-    recorded too. `watched` paths keep their first call's inputs and outputs (arrays) in `seen`.
+    recorded too. `high` is the dumper's precision setting under which Mean and Norm are null. `watched` paths keep their first call's
+    inputs and outputs (arrays) in `seen`.
     """
 
     def __init__(
@@ -78,8 +79,10 @@ class Recorder:
         wrap: Callable[[str, str], tuple[str, str]],
         source: str,
         watched: frozenset[str] = frozenset(),
+        high: bool = False,
     ) -> None:
         self.precision, self.trains, self.mix, self.wrap, self.source, self.watched = precision, trains, mix, wrap, source, watched
+        self.high = high
         self.data: dict[str, Any] = {}
         self.construct: dict[str, str | None] = {}
         self.seen: dict[str, tuple[list[Any], list[Any]]] = {}
@@ -113,7 +116,8 @@ class Recorder:
         key = (id(values), dtype)
         hit = self._cache.get(key)
         if hit is None or hit[0] is not values:
-            hit = (values, statistics(values, precision))
+            numbers = statistics(values, precision)
+            hit = (values, numbers | {"Mean": None, "Norm": None} if self.high and values.ndim else numbers)
             self._cache[key] = hit
             if len(self._cache) > 64:
                 self._cache.popitem(last=False)

@@ -29,15 +29,18 @@ READ_AT_INPUT = {"attn": "o_proj", "act_fn": "mlp.down_proj"}
 class Scenario:
     """Everything that decides a pair of dumps. `right` is `inference` or `train` (same code on both sides).
 
-    `other` changes what is fed to the right side: `tokens`, `length`, `shorter` or nothing. `padding` keeps that many padded rows
-    on the training side. `micro_batches` > 1 gives the training side further calls with prompts of their own. `backward` is None,
-    `gradients` or `placeholders` (FSDP1: parameter gradients are null and come after their layer).
+    `right_dtype` is the inference side's where it is another than `dtype`; `high` leaves Mean and Norm out of both sides. `other`
+    changes what is fed to the right side: `tokens`, `length`, `shorter` or nothing. `padding` keeps that many padded rows on the
+    training side. `micro_batches` > 1 gives the training side further calls with prompts of their own. `backward` is None, `gradients`
+    or `placeholders` (FSDP1: parameter gradients are null and come after their layer).
     """
 
     name: str
     family: str = "Qwen2"
     size: str = "tiny"
     dtype: str = "bfloat16"
+    right_dtype: str = ""
+    high: bool = False
     tokens: int = 12
     seed: int = 0
     character: Character = field(default_factory=Character)
@@ -116,6 +119,7 @@ class _Build:
         self.family: Family = FAMILIES[scenario.family]
         self.size: Size = SIZES[scenario.size]
         self.precision = Precision(scenario.dtype)
+        self.right_precision = Precision(scenario.right_dtype or scenario.dtype)
         self.weights = make_weights(self.family, self.size, self.precision, scenario.seed, scenario.character)
         rng = np.random.default_rng(scenario.seed + 104729)
         self.tokens = rng.integers(1, self.size.vocabulary, size=scenario.tokens)
@@ -146,6 +150,7 @@ class _Build:
             mix=scenario.mix,
             wrap=wrapper(style.wrapping),
             watched=watched,
+            high=scenario.high,
             source=f"/opt/venv/lib/python3.11/site-packages/transformers/models/{self.family.name.lower()}/"
             f"modeling_{self.family.name.lower()}.py",
         )
@@ -176,14 +181,17 @@ class _Build:
     def _infer(self, weights: Weights, fault: Fault, watched: frozenset[str]) -> Recorder:
         scenario = self.scenario
         recorder = Recorder(
-            self.precision,
+            self.right_precision,
             trains=False,
             mix=scenario.mix,
             wrap=lambda path, kind: (path, kind),
             watched=watched,
+            high=scenario.high,
             source=f"/opt/venv/lib/python3.11/site-packages/vllm/model_executor/models/{self.family.name.lower()}.py",
         )
         tokens = self.tokens
+        if self.right_precision != self.precision:
+            weights = {name: self.right_precision.round(values) for name, values in weights.items()}
         if scenario.other == "tokens":
             tokens = self.rng.permutation(self.size.vocabulary)[: tokens.size] if tokens.size <= self.size.vocabulary else tokens[::-1]
         elif scenario.other == "length":
@@ -196,7 +204,8 @@ class _Build:
         elif fault.kind == "positions_wrong":
             positions = wrong_positions(positions, int(fault.size))
         with np.errstate(invalid="ignore", over="ignore"):
-            InferenceModel(self.family, self.size, self.precision, weights, recorder, scenario.kernels, fault).forward(tokens, positions)
+            model = InferenceModel(self.family, self.size, self.right_precision, weights, recorder, scenario.kernels, fault)
+            model.forward(tokens, positions)
         return recorder
 
     # -- truth -------------------------------------------------------------------------------------------------------
@@ -278,8 +287,8 @@ class _Build:
         return False
 
     def _leaf(self, values: Array) -> dict[str, Any]:
-        shape = {"dtype": self.precision.torch_name, "shape": list(values.shape), "n": values.size}
-        return {**statistics(values, self.precision), **shape}
+        shape = {"dtype": self.right_precision.torch_name, "shape": list(values.shape), "n": values.size}
+        return {**statistics(values, self.right_precision), **shape}
 
 
 def wrong_positions(positions: Array, kind: int) -> Array:
