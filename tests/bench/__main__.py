@@ -49,13 +49,15 @@ def measure(folder: Path, micro_batches: int, rounds: int) -> tuple[int, Cost, C
     nodes = write_large_dump(sides[0], Extent(micro_batches=micro_batches))
     write_large_dump(sides[1], Extent(micro_batches=micro_batches, drift_from=40))
     files = [str(side / name) for side in sides for name in ("dump.json", "construct.json", "stack.json")]
-    compare = [sys.executable, "manage.py", "compare", str(sides[0]), str(sides[1]), "--json", str(folder / "verdict.json")]
+    verdict = folder / "verdict.json"
+    compare = [sys.executable, "manage.py", "compare", str(sides[0]), str(sides[1]), "--json", str(verdict)]
     runs: tuple[list[Cost], list[Cost]] = ([], [])
     for _ in range(rounds):
         runs[0].append(cost_of([sys.executable, "-c", BASELINE, *files]))
         runs[1].append(cost_of(compare))
-        if runs[0][-1].status != 0 or runs[1][-1].status not in (0, 1):
-            raise SystemExit(f"a run ended with status {runs[0][-1].status or runs[1][-1].status}: {' '.join(compare)}")
+        if runs[0][-1].status != 0 or runs[1][-1].status not in (0, 1) or not verdict.exists():
+            raise SystemExit(f"no verdict; status {runs[0][-1].status or runs[1][-1].status} of {' '.join(compare)}")
+        verdict.unlink()
     baseline, comparison = (Cost(min(run.cpu for run in each), max(run.peak for run in each), each[-1].status) for each in runs)
     return nodes, baseline, comparison
 
