@@ -64,9 +64,11 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "file_twice": ("Two files called {name} were given for one place", "Give each dump once; for several ranks, keep their folders"),
     "empty_side": ("There are no records here", "Give a dump that holds at least one forward call"),
     "no_dump": ("There is no dump.json in it", "Give a dump.json, a rank folder, a step folder, the whole dump folder, or an archive of one"),
-    "not_a_dump": ("This is JSON, but has no member data, so it is no dump.json", "Give the dump.json that msprobe wrote"),
+    "not_a_dump": ("This is JSON, but has no object called data, so it is no dump.json", "Give the dump.json that msprobe wrote"),
     "not_json": ("This is not valid JSON at byte {offset}: {detail}", "Dump again, or copy the file again"),
-    "not_utf8": ("This is not UTF-8 text at byte {offset} ({encoding})", "Give the file as msprobe wrote it, in UTF-8"),
+    "not_utf8": ("Byte {offset} is no UTF-8 text", "Dump again, or copy the file again"),
+    "other_encoding": ("This is {encoding} text", "Give the file as msprobe wrote it, in UTF-8"),
+    "file_empty": ("The file is empty", "Dump again, or copy the file again"),
     "json_truncated": (
         "The file ends at byte {offset} in the middle; the last complete entry is {record}",
         "The job was killed or the copy broke off: dump again, or copy the file again",

@@ -223,7 +223,7 @@ class _Reader:
             offset += len(error.doc[: error.pos].encode("utf-8"))
             raise DumpError("not_json", self.place, offset=offset, detail=f"{printable(key)} holds no JSON value") from error
         except UnicodeDecodeError as error:
-            raise DumpError("not_utf8", self.place, offset=offset + error.start, encoding="UTF-8 with a wrong byte") from error
+            raise DumpError("not_utf8", self.place, offset=offset + error.start) from error
         except (ValueError, Unreadable) as error:  # ValueError: an integer of more than 4,300 digits
             detail = str(error) if isinstance(error, Unreadable) else "a number of thousands of digits"
             raise DumpError("bad_record", self.place, record=printable(key), offset=offset, detail=detail) from error

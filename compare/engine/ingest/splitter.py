@@ -31,9 +31,14 @@ DEPTH_CHANGE[list(b"}]")] = -1
 
 # The JSON grammar's own whitespace: \s would also take form feeds.
 KEY: Final = re.compile(rb'[ \t\n\r]*+"([^"\\]*+(?:\\.[^"\\]*+)*+)"[ \t\n\r]*+:[ \t\n\r]*+', re.DOTALL)
+HALF_CHARACTER: Final = re.compile("[\ud800-\udfff]")
 WHITESPACE: Final = b" \t\n\r"
 UTF8_MARK: Final = codecs.BOM_UTF8
-OTHER_MARKS: Final = ((codecs.BOM_UTF32_LE, "UTF-32"), (codecs.BOM_UTF16_LE, "UTF-16"), (codecs.BOM_UTF16_BE, "UTF-16"))
+# How files in other encodings begin, with and without a byte-order mark; the longer ones first.
+OTHER_STARTS: Final = (
+    (codecs.BOM_UTF32_LE, "UTF-32"), (codecs.BOM_UTF32_BE, "UTF-32"), (b"{\0\0\0", "UTF-32"), (b"\0\0\0{", "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"), (codecs.BOM_UTF16_BE, "UTF-16"), (b"{\0", "UTF-16"), (b"\0{", "UTF-16"),
+)  # fmt: skip
 
 
 Entry: TypeAlias = tuple[str, bytes, int]
@@ -78,6 +83,7 @@ class Run:
             begin = end + 1
 
     def __getitem__(self, index: int) -> Entry:
+        index %= len(self.ends)
         return self._entry(self.ends[index - 1] + 1 if index else 0, self.ends[index])
 
     def _entry(self, begin: int, end: int) -> Entry:
@@ -91,7 +97,8 @@ def split(read: Callable[[int], bytes], place: str, opened: str | None = None, b
     With ``opened``, the entries of that member are yielded as ``inner`` (if it is an object), and then the member itself with the value
     ``{}``. Values are not validated here; everything between them is, when a run is iterated. Equal keys come as often as they occur.
 
-    Raises DumpError at ``place``: not_json (also for JSON that is no object), json_truncated, not_utf8, too_deep, entry_too_large.
+    Raises DumpError at ``place``: not_json (also for JSON that is no object), json_truncated, file_empty, not_utf8, other_encoding, too_deep,
+    entry_too_large.
     """
     return _Splitter(read, place, opened, block_size).runs()
 
@@ -160,13 +167,13 @@ class _Splitter:
                 index += 1
                 text = bytes(pending) + block[start:position]
                 if letter == COMMA:
-                    self._expect_nothing(text, text_at)
+                    self._expect_nothing(at, text, text_at)
                     if at != CLOSED:
                         raise self._not_json(self.offset + position, "a comma stands where it cannot")
                     at, after_comma = MEMBERS, True
                 elif letter in OPENERS:
                     if at == BEFORE:
-                        self._expect_nothing(text, text_at)
+                        self._expect_nothing(at, text, text_at)
                         if letter != OPENING:
                             raise self._not_json(self.offset + position, "a list begins where an object was expected")
                         at = MEMBERS
@@ -183,7 +190,7 @@ class _Splitter:
                     if letter != CLOSING or at in (BEFORE, AFTER):
                         raise self._not_json(self.offset + position, f"{chr(letter)} stands where it cannot")
                     if at == CLOSED:
-                        self._expect_nothing(text, text_at)
+                        self._expect_nothing(at, text, text_at)
                     elif after_comma or text.strip(WHITESPACE):
                         run = Run(self.place, text, [len(text)], text_at, inner=at == INNER)
                         yield run
@@ -195,7 +202,7 @@ class _Splitter:
                 pending.clear()
             pending += memoryview(block)[start:]
             if at in (BEFORE, CLOSED, AFTER):
-                self._expect_nothing(bytes(pending), self.offset + len(block) - len(pending))
+                self._expect_nothing(at, bytes(pending), self.offset + len(block) - len(pending))
                 pending.clear()
             if len(pending) > LARGEST_ENTRY:
                 raise DumpError("entry_too_large", self.place, offset=self.offset + len(block) - len(pending), limit=LARGEST_ENTRY >> 20)
@@ -213,11 +220,11 @@ class _Splitter:
             if not more:
                 break
             block += more
-        for mark, encoding in OTHER_MARKS:
-            if block.startswith(mark):
-                raise DumpError("not_utf8", self.place, offset=0, encoding=encoding)
-        if block.startswith(b"\0") or block[1:2] == b"\0":
-            raise DumpError("not_utf8", self.place, offset=0, encoding="UTF-16")
+        if not block:
+            raise DumpError("file_empty", self.place)
+        for start, encoding in OTHER_STARTS:
+            if block.startswith(start):
+                raise DumpError("other_encoding", self.place, encoding=encoding)
         if block.startswith(UTF8_MARK):
             self.offset = len(UTF8_MARK)
             block = block[len(UTF8_MARK) :] or self.read(self.block_size)
@@ -230,7 +237,7 @@ class _Splitter:
         try:
             self.decoder.decode(block)
         except UnicodeDecodeError as error:
-            raise DumpError("not_utf8", self.place, offset=self.offset - held + error.start, encoding="UTF-8 with a wrong byte") from error
+            raise DumpError("not_utf8", self.place, offset=self.offset - held + error.start) from error
         self.characters_pending = bool(self.decoder.getstate()[0])
 
     def _tokens(self, block: bytes) -> tuple[NDArray[np.intp], NDArray[np.uint8]]:
@@ -282,9 +289,10 @@ class _Splitter:
             behind = behind[:-1]
         flags[behind] = False
 
-    def _expect_nothing(self, text: bytes, offset: int) -> None:
+    def _expect_nothing(self, at: int, text: bytes, offset: int) -> None:
         if text.strip(WHITESPACE):
-            raise self._not_json(offset + len(text) - len(text.lstrip(WHITESPACE)), "something stands where nothing can")
+            detail = {BEFORE: "an object was expected", CLOSED: "a comma is missing"}.get(at, "something follows the object")
+            raise self._not_json(offset + len(text) - len(text.lstrip(WHITESPACE)), detail)
 
     def _not_json(self, offset: int, detail: str) -> DumpError:
         return DumpError("not_json", self.place, offset=offset, detail=detail)
@@ -292,4 +300,4 @@ class _Splitter:
 
 def whole_characters(text: str) -> str:
     """The text with halves of surrogate pairs (``"\\ud800"``) replaced: they cannot be written as UTF-8 again."""
-    return text if text.isascii() else text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    return text if text.isascii() else HALF_CHARACTER.sub("\ufffd", text)
