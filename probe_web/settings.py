@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import environ
 
@@ -106,7 +106,9 @@ WHITENOISE_IMMUTABLE_FILE_TEST = r"^/static/assets/"
 
 # --- Database -----------------------------------------------------------------------------------------------------------------------
 
-DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{DATA_DIR / 'probe_web.sqlite3'}")}
+DATABASES: dict[str, dict[str, Any]] = {"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": DATA_DIR / "probe_web.sqlite3"}}
+if env.str("DATABASE_URL", default=""):
+    DATABASES["default"] = env.db_url("DATABASE_URL")
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     # Readers and one writer at a time, from several processes: write-ahead log, and transactions that take the write lock when they begin
     # instead of failing half-way.
@@ -123,7 +125,7 @@ else:
 
 # redis://host:6379/0, rediss://…, unix:///path?db=0. Empty = the embedded broker of ./run on its socket in the data folder.
 REDIS_URL = env.str("REDIS_URL", default="")
-BROKER_URL = REDIS_URL or f"unix://{broker_socket(DATA_DIR)}?db=0"
+BROKER_URL = REDIS_URL or f"unix://{quote(str(broker_socket(DATA_DIR)))}?db=0"
 
 CELERY_BROKER_URL = BROKER_URL.replace("unix://", "redis+socket://").replace("?db=", "?virtual_host=")
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

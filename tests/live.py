@@ -193,6 +193,7 @@ class Stack:
         self.url = ""
 
     def start(self, seconds: float = 90.0) -> Stack:
+        self.output.parent.mkdir(parents=True, exist_ok=True)
         with self.output.open("wb") as out:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "probe_web.embedded", "--data", str(self.data), *self.arguments],
