@@ -59,12 +59,12 @@ def accepts(port: int) -> bool:
 
 
 @contextlib.contextmanager
-def redis_server(folder: Path) -> Iterator[str]:
+def redis_server(folder: Path, port: int | None = None) -> Iterator[str]:
     """Debian's redis-server on a loopback port, nothing on disk. Yields its URL."""
     binary = shutil.which("redis-server")
     if binary is None:
         missing("redis-server", "redis-server")
-    port = free_port()
+    port = port or free_port()
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "redis.log").open("ab") as log:
         process = subprocess.Popen(
