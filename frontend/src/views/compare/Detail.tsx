@@ -1,0 +1,255 @@
+import type { ReactNode } from "react";
+import { asRequestError } from "../../api/problem";
+import type { NodeDetail, Origin, PartVerdict } from "../../api/types";
+import { useI18n } from "../../i18n";
+import { Button } from "../../ui/button";
+import { CopyButton } from "../../ui/copy-button";
+import { SideMark } from "../../ui/side";
+import { Checked } from "./Checked";
+import styles from "./detail.module.css";
+import { useNode } from "./queries";
+import { elsewhereSlot, ResidualPicture, ResidualRelation } from "./Residual";
+import { RoleGlyph, type RoleName } from "./RoleGlyph";
+import { SlotTable } from "./SlotTable";
+import { Stacks } from "./Stacks";
+import { explainNode, splitPath } from "./words";
+
+interface Props {
+  slug: string;
+  part: number | null;
+  row: number;
+  verdict: PartVerdict;
+  /** The origin that the row is, with its place in the verdict's list. */
+  origin: { readonly index: number; readonly origin: Origin } | null;
+  ignored: boolean;
+  sides: { readonly left: string; readonly right: string };
+  onIgnore: () => void;
+  onCopyLink: () => void;
+}
+
+/** The selected row in full: what happened in words first, then the numbers, then how it was paired, then where it was called. */
+export function Detail(props: Props) {
+  const { slug, part, row, verdict } = props;
+  const { t } = useI18n();
+  const words = t.compare.detail;
+  const { data: node, error, isPlaceholderData, refetch } = useNode(slug, part, row);
+  if (row < 0) {
+    return (
+      <section className={styles.detail} aria-label={words.label}>
+        <p className={styles.quiet}>{words.nothing}</p>
+        <Checked verdict={verdict} />
+      </section>
+    );
+  }
+  if (node === undefined || (isPlaceholderData && error !== null)) {
+    return (
+      <section className={styles.detail} aria-label={words.label} aria-busy={error === null}>
+        <p className={styles.quiet} role={error === null ? undefined : "alert"}>
+          {error === null ? words.loading : `${words.failed} ${asRequestError(error).problem.message}`}
+        </p>
+        {error === null ? null : (
+          <p className={styles.quiet}>
+            <Button onClick={() => void refetch()}>{t.common.retry}</Button>
+          </p>
+        )}
+      </section>
+    );
+  }
+  return (
+    <section className={styles.detail} aria-label={words.label} aria-busy={isPlaceholderData} data-node={node.n}>
+      <DetailHead {...props} node={node} />
+      <DetailBody {...props} node={node} />
+    </section>
+  );
+}
+
+interface WithNode extends Props {
+  node: NodeDetail;
+}
+
+function DetailHead({ node, origin, ignored, onIgnore, onCopyLink }: WithNode) {
+  const { t } = useI18n();
+  const words = t.compare.detail;
+  const [before, last] = splitPath(node.module);
+  return (
+    <header className={styles.head}>
+      <h2 className={styles.path} title={node.module}>
+        <span className={styles.before}>{before}</span>
+        <b>{last}</b>
+      </h2>
+      <CopyButton text={node.module} label={words.copyPath} className={styles.copy} />
+      <span className={styles.tools}>
+        {origin === null ? null : (
+          <Button look="quiet" className={styles.tool} shortcut="i" onClick={onIgnore}>
+            {ignored ? words.unignore : words.ignore}
+          </Button>
+        )}
+        <Button look="quiet" className={styles.tool} shortcut="y" onClick={onCopyLink}>
+          {words.copyLink}
+        </Button>
+      </span>
+    </header>
+  );
+}
+
+function DetailBody({ node, origin, verdict, sides }: WithNode) {
+  const { t, language } = useI18n();
+  const words = t.compare;
+  const elsewhere = elsewhereSlot(node);
+  const isLayer = node.layer >= 0 && /\.\d+$/.test(node.module);
+  const explained = verdict.findings.some((finding) => finding.code === "residual_pair_output");
+  const findings = verdict.findings.filter((finding) => finding.modules.includes(node.module) && finding.code !== "residual_pair_output");
+  const pictured = elsewhere !== null && isLayer && explained && elsewhere.left.length === 1 && elsewhere.right.length === 1;
+  const quiet = verdict.verdict === "consistent" || verdict.verdict === "identical";
+  const picture = pictured ? <ResidualPicture node={node} slot={elsewhere} sides={sides} /> : null;
+  return (
+    <div className={styles.body}>
+      <div className={styles.summary}>
+        <div className={styles.facts}>
+          <RoleBadge node={node} origin={origin?.origin ?? null} />
+          <Classes node={node} />
+          {node.order === null || node.of === null ? null : (
+            <span className={styles.order} title={words.detail.orderHint}>
+              {words.detail.order(String(node.order), String(node.of))}
+            </span>
+          )}
+        </div>
+        <p className={styles.reason} data-testid="reason">
+          {explainNode(node, origin?.origin ?? null, language, words).map((run, place) =>
+            // biome-ignore lint/suspicious/noArrayIndexKey: runs of one sentence never move
+            run.strong ? <b key={place}>{run.text}</b> : <span key={place}>{run.text}</span>,
+          )}
+        </p>
+        {findings.map((finding) => (
+          <p key={finding.code} className={styles.reason}>
+            {finding.text[language]}
+          </p>
+        ))}
+      </div>
+      {quiet ? picture : null}
+      {node.slots.length > 0 ? <SlotTable key={node.n} slots={node.slots} sides={sides} /> : null}
+      {quiet ? null : picture}
+      {elsewhere === null ? null : <ResidualRelation slot={elsewhere} isLayer={isLayer} />}
+      {origin !== null && origin.origin.causes.length > 1 ? <Causes origin={origin.origin} /> : null}
+      <Stacks key={`stacks-${node.n}`} stacks={node.stacks} note={tensorNote(verdict, words.detail.noTensors)} />
+      <Records node={node} />
+      {quiet ? <Checked verdict={verdict} /> : null}
+    </div>
+  );
+}
+
+function tensorNote(verdict: PartVerdict, text: string): ReactNode {
+  if (verdict.left.task === "tensor" && verdict.right.task === "tensor") return null;
+  return (
+    <>
+      {text} <code>tensor</code>
+    </>
+  );
+}
+
+const GLYPHS: Record<string, RoleName> = {
+  origin: "origin",
+  inherited: "inherited",
+  amplified: "amplified",
+  healed: "healed",
+  unmatched_left: "unmatched",
+  unmatched_right: "unmatched",
+  left_only: "unmatched",
+  right_only: "unmatched",
+  no_data: "nodata",
+  not_comparable: "notcomparable",
+};
+
+function RoleBadge({ node, origin }: { node: NodeDetail; origin: Origin | null }) {
+  const { t } = useI18n();
+  const words = t.compare;
+  const glyph = origin !== null ? "origin" : GLYPHS[node.role];
+  const bad = glyph === "origin" || glyph === "inherited" || glyph === "amplified";
+  const plain = node.grade === "equal" ? words.roles.equal : node.grade === "no_pair" ? words.grades.no_pair : words.roles.none;
+  const name =
+    glyph === undefined
+      ? plain
+      : glyph === "nodata"
+        ? words.roles.noData
+        : glyph === "notcomparable"
+          ? words.roles.notComparable
+          : words.roles[glyph];
+  return (
+    <span className={`${styles.badge} ${bad ? styles.bad : glyph === "healed" ? styles.good : ""}`}>
+      {glyph === undefined ? null : <RoleGlyph name={glyph} size={12} />}
+      {origin === null ? name : `${words.roles.origin} · ${words.origins.kinds[origin.kind]}`}
+    </span>
+  );
+}
+
+function classesOf(records: NodeDetail["left"]): string {
+  return [...new Set(records.map((record) => record.class).filter((name): name is string => name !== null && name !== ""))].join(", ");
+}
+
+function Classes({ node }: { node: NodeDetail }) {
+  const { t } = useI18n();
+  const words = t.compare.detail;
+  const left = classesOf(node.left);
+  const right = classesOf(node.right);
+  const relation =
+    node.left.length <= 1 && node.right.length <= 1
+      ? words.relations[node.relation]
+      : words.relationCount(String(node.left.length), String(node.right.length), words.relations[node.relation]);
+  return (
+    <span className={styles.classes}>
+      {left === "" ? null : (
+        <span>
+          <SideMark side="left" /> {left}
+        </span>
+      )}
+      {node.left.length > 0 && node.right.length > 0 ? <span className={styles.relation}>{relation}</span> : null}
+      {right === "" ? null : (
+        <span>
+          <SideMark side="right" /> {right}
+        </span>
+      )}
+    </span>
+  );
+}
+
+function Causes({ origin }: { origin: Origin }) {
+  const { t, language } = useI18n();
+  return (
+    <section className={styles.section}>
+      <h3>{t.compare.detail.causes}</h3>
+      <ul>
+        {origin.causes.map((cause) => (
+          <li key={cause.code} className={styles.cause}>
+            <span>{cause.text[language]}</span>
+            <span className={styles.meter} aria-hidden="true">
+              <i style={{ width: `${Math.round(Math.min(1, Math.max(0, cause.score)) * 100)}%` }} />
+            </span>
+            <span className={styles.score}>{cause.score.toFixed(2)}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** The names in the dumps, whole and to copy: what a reader greps for. */
+function Records({ node }: { node: NodeDetail }) {
+  const { t } = useI18n();
+  if (node.left.length + node.right.length === 0) return null;
+  return (
+    <section className={styles.section}>
+      <h3>{t.compare.detail.records}</h3>
+      <ul>
+        {(["left", "right"] as const).flatMap((side) =>
+          node[side].map((record) => (
+            <li key={`${side}-${record.name}`} className={styles.record}>
+              <SideMark side={side} />
+              <code>{record.name}</code>
+              <CopyButton text={record.name} className={styles.copy} />
+            </li>
+          )),
+        )}
+      </ul>
+    </section>
+  );
+}

@@ -1,0 +1,238 @@
+import { useMemo, useRef } from "react";
+import type { LayerRow, Num, PartVerdict } from "../../api/types";
+import { useI18n } from "../../i18n";
+import { exact, figure, number, percent, ulps } from "../../i18n/format";
+import { isLayerRow } from "../../model/fold";
+import { at, DIRECTION, NO_ROW, type Row } from "../../model/rows";
+import { moduleOf } from "../../model/tree";
+import { SideMark } from "../../ui/side";
+import styles from "./layers.module.css";
+import { RoleGlyph } from "./RoleGlyph";
+import { useSize } from "./use-size";
+import type { TreeIndex } from "./workbench-state";
+
+/** What pairing by name would have compared: shown struck through beside what was compared. */
+export interface ByName {
+  readonly norm: Num | null;
+  readonly norm_rel: Num | null;
+  readonly slot: string;
+}
+
+interface Props {
+  verdict: PartVerdict;
+  index: TreeIndex | null;
+  selected: Row;
+  sides: { readonly left: string; readonly right: string };
+  onSelect: (row: Row) => void;
+}
+
+/** One line a layer: both norms, the number that pairing by name would give (struck through), the one that was used, on one log axis. */
+export function LayersTable({ verdict, index, selected, sides, onSelect }: Props) {
+  const { t } = useI18n();
+  const words = t.compare.layers;
+  const rows = useMemo(() => layerRows(index), [index]);
+  const residual = verdict.layers.some((layer) => layer.compared.startsWith("residual"));
+  const named = verdict.layers.some((layer) => byName(verdict, layer) !== null);
+  const frame = useRef<HTMLDivElement>(null);
+  const plot = plotWidth(useSize(frame)?.width ?? 806, named);
+  const floor = useMemo(() => widestFloor(index, rows), [index, rows]);
+  const top = named ? 1.6 : 0.5;
+  const place = (value: number) => axisTo(value, top) * plot;
+  return (
+    <div ref={frame} className={styles.frame} data-testid="layers">
+      <table className={styles.table} aria-label={words.label}>
+        <colgroup>
+          <col style={{ width: 28 }} />
+          <col />
+          <col style={{ width: 92 }} />
+          <col style={{ width: 84 }} />
+          {named ? (
+            <>
+              <col style={{ width: 78 }} />
+              <col style={{ width: 66 }} />
+            </>
+          ) : null}
+          <col style={{ width: plot + 24 }} />
+          <col style={{ width: 78 }} />
+          <col style={{ width: 70 }} />
+        </colgroup>
+        <thead>
+          <tr className={styles.over}>
+            <th colSpan={2} />
+            <th colSpan={2}>{residual ? words.norm : words.normPlain}</th>
+            {named ? <th colSpan={2}>{words.byName}</th> : null}
+            <th className={styles.plot}>
+              <span className={styles.axis} aria-hidden="true">
+                {(named ? [0.001, 0.01, 0.1, 1] : [0.001, 0.01, 0.1]).map((tick) => (
+                  <span key={tick} style={{ left: place(tick) }}>
+                    {tick * 100} %
+                  </span>
+                ))}
+              </span>
+            </th>
+            <th colSpan={2} />
+          </tr>
+          <tr>
+            <th scope="col" className={styles.glyphHead} />
+            <th scope="col" className={styles.name}>
+              {words.layer}
+            </th>
+            <th scope="col">
+              <span className={styles.side}>
+                <SideMark side="left" /> {sides.left}
+              </span>
+            </th>
+            <th scope="col">
+              <span className={styles.side}>
+                <SideMark side="right" /> {sides.right}
+              </span>
+            </th>
+            {named ? (
+              <>
+                <th scope="col">{words.slot}</th>
+                <th scope="col">{words.difference}</th>
+              </>
+            ) : null}
+            <th scope="col" className={`${styles.plot} ${styles.keys}`}>
+              <i className={styles.used} /> {residual ? words.usedDot : words.plainDot}
+              {named ? (
+                <>
+                  {" "}
+                  <i className={styles.rejected} /> {words.byNameDot}
+                </>
+              ) : null}
+            </th>
+            <th scope="col">{words.difference}</th>
+            <th scope="col">{words.ulps}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {verdict.layers.map((layer) => (
+            <LayerLine
+              key={`${layer.index}-${layer.left}`}
+              layer={layer}
+              rejected={byName(verdict, layer)}
+              named={named}
+              row={rows.get(layer.index) ?? NO_ROW}
+              selected={selected}
+              plot={plot}
+              floor={place(floor)}
+              place={place}
+              onSelect={onSelect}
+            />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface LineProps {
+  layer: LayerRow;
+  rejected: ByName | null;
+  named: boolean;
+  row: Row;
+  selected: Row;
+  plot: number;
+  floor: number;
+  place: (value: number) => number;
+  onSelect: (row: Row) => void;
+}
+
+function LayerLine({ layer, rejected, named, row, selected, plot, floor, place, onSelect }: LineProps) {
+  const { t } = useI18n();
+  const used = figure(layer.norm_rel);
+  const byNameSize = figure(rejected?.norm_rel);
+  const bad = layer.grade === "diverged";
+  // Only a by-name number that would have alarmed is struck through: 0.4 % rejects itself to nobody.
+  const alarming = byNameSize !== null && byNameSize > 0.01 && byNameSize > 3 * (used ?? 0);
+  const usedX = place(used ?? 0);
+  const otherX = place(byNameSize ?? 0);
+  const chosen = row !== NO_ROW && row === selected;
+  return (
+    <tr className={chosen ? styles.selected : undefined} onClick={() => row !== NO_ROW && onSelect(row)} title={layer.compared}>
+      <td className={styles.glyph}>
+        <RoleGlyph name={bad ? "inherited" : layer.grade === "incomparable" ? "notcomparable" : "healed"} size={12} />
+      </td>
+      <th scope="row" className={styles.name}>
+        <button type="button" aria-pressed={chosen} onClick={() => row !== NO_ROW && onSelect(row)}>
+          layers.{layer.index}
+        </button>
+        <span className="visually-hidden">, {t.compare.grades[layer.grade]}</span>
+      </th>
+      <td title={exact(layer.left_norm)}>{number(layer.left_norm)}</td>
+      <td title={exact(layer.right_norm)}>{number(layer.right_norm)}</td>
+      {named ? (
+        <>
+          <td className={styles.muted} title={exact(rejected?.norm)}>
+            {rejected === null ? "" : number(rejected.norm)}
+          </td>
+          <td className={styles.muted}>{byNameSize === null ? "" : alarming ? <s>{percent(byNameSize)}</s> : percent(byNameSize)}</td>
+        </>
+      ) : null}
+      <td className={styles.plot}>
+        <svg width={plot + 8} height="22" viewBox={`0 0 ${plot + 8} 22`} aria-hidden="true">
+          <rect x="0" y="0" width={floor + 4} height="22" className={styles.ground} />
+          {byNameSize !== null && Math.abs(otherX - usedX) > 7 ? (
+            <path d={`M${usedX + 8} 11H${otherX - 0.5}`} className={styles.link} />
+          ) : null}
+          {byNameSize === null || Math.abs(otherX - usedX) < 1.5 ? null : (
+            <circle cx={otherX + 4} cy="11" r="3.2" className={styles.open} />
+          )}
+          <circle cx={usedX + 4} cy="11" r="3.5" className={bad ? styles.badDot : styles.dot} />
+        </svg>
+      </td>
+      <td className={bad ? styles.bad : undefined}>{percent(layer.norm_rel)}</td>
+      <td className={styles.ulps}>{layer.ulps === null ? "–" : `${ulps(layer.ulps)} ulp`}</td>
+    </tr>
+  );
+}
+
+/** The engine hands it over in the finding or beside the layer, where it worked it out. */
+function byName(verdict: PartVerdict, layer: LayerRow): ByName | null {
+  const own = (layer as LayerRow & { by_name?: ByName | null }).by_name;
+  if (own !== undefined && own !== null) return own;
+  const evidence = verdict.findings.find((finding) => finding.code === "residual_pair_output")?.evidence;
+  const layers = evidence?.layers;
+  if (!Array.isArray(layers)) return null;
+  const found = (layers as { index?: number; by_name?: ByName }[]).find((entry) => entry.index === layer.index);
+  return found?.by_name ?? null;
+}
+
+/** Row of each layer's first forward call. */
+function layerRows(index: TreeIndex | null): Map<number, Row> {
+  const rows = new Map<number, Row>();
+  if (index === null) return rows;
+  const { tree } = index;
+  for (let row = 0; row < tree.rows; row += 1) {
+    const layer = at(tree.layer, row);
+    if (
+      layer >= 0 &&
+      isLayerRow(tree, row) &&
+      !rows.has(layer) &&
+      at(tree.direction, row) === DIRECTION.forward &&
+      moduleOf(tree, row) !== ""
+    ) {
+      rows.set(layer, row as Row);
+    }
+  }
+  return rows;
+}
+
+function widestFloor(index: TreeIndex | null, rows: ReadonlyMap<number, Row>): number {
+  let widest = 0;
+  if (index !== null) for (const row of rows.values()) widest = Math.max(widest, at(index.tree.floor, row));
+  return widest;
+}
+
+/** The bar's axis, with an end of its own: a number by name goes far beyond 50 %. */
+function axisTo(value: number, top: number): number {
+  const size = Math.abs(value);
+  if (!(size > 0)) return 0;
+  const low = Math.log10(0.0007);
+  return Math.min(1, Math.max(0, (Math.log10(size) - low) / (Math.log10(top) - low)));
+}
+
+function plotWidth(width: number, named: boolean): number {
+  return Math.max(90, Math.min(260, width - (named ? 28 + 110 + 92 + 84 + 78 + 66 + 78 + 70 + 28 : 28 + 130 + 92 + 84 + 78 + 70 + 28)));
+}

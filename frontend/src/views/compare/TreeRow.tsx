@@ -1,0 +1,262 @@
+import { ChevronDown, ChevronRight } from "lucide-react";
+import { memo } from "react";
+import type { Origin } from "../../api/types";
+import type { CompareMessages } from "../../i18n";
+import { factor, percent } from "../../i18n/format";
+import { BOLD_LEVEL, rampLevel } from "../../layout/axis";
+import { summarise } from "../../model/fold";
+import { at, GRADE, KIND, ROLE, type Row } from "../../model/rows";
+import { moduleOf, nameOf, reasonOf, type Tree, textOf } from "../../model/tree";
+import type { Strip } from "../../model/visible";
+import { hasBar } from "../../paint/bars";
+import { RoleGlyph, type RoleName, roleName } from "./RoleGlyph";
+import styles from "./tree.module.css";
+
+export interface RowSides {
+  readonly left: string;
+  readonly right: string;
+}
+
+interface Props {
+  tree: Tree;
+  row: Row;
+  place: number;
+  depth: number;
+  strip: Strip | null;
+  expanded: boolean | null;
+  selected: boolean;
+  /** On the page only because of what is below it. */
+  context: boolean;
+  origin: Origin | null;
+  sides: RowSides;
+  words: CompareMessages;
+}
+
+/** One row of the tree. Its bar is not here: the column's canvas draws it. */
+export const TreeRow = memo(function TreeRow(props: Props) {
+  const { tree, row, place, depth, strip, expanded, selected, context, words } = props;
+  const role = strip === null ? at(tree.role, row) : stripRole(tree, strip);
+  const glyph = roleName(role);
+  const name = strip === null ? rowName(tree, row, words) : stripName(tree, strip, words);
+  const classes = [styles.row, selected ? styles.selected : "", context ? styles.context : ""].filter(Boolean).join(" ");
+  return (
+    // biome-ignore lint/a11y/useFocusableInteractive: the grid has the focus and names its row by aria-activedescendant
+    <div
+      role="row"
+      id={`row-${place}`}
+      data-place={place}
+      className={classes}
+      aria-level={depth + 1}
+      aria-rowindex={place + 2}
+      aria-selected={selected}
+      {...(expanded === null ? {} : { "aria-expanded": expanded })}
+    >
+      <span role="gridcell" className={styles.gutter}>
+        {glyph === null ? null : (
+          <>
+            <RoleGlyph name={glyph} />
+            <span className="visually-hidden">{roleWord(role, words)}</span>
+          </>
+        )}
+      </span>
+      <span
+        role="gridcell"
+        className={styles.train}
+        style={{ paddingLeft: depth * 14, backgroundSize: `${Math.max(0, depth) * 14}px 100%` }}
+      >
+        <span className={styles.chevron} data-toggle={expanded === null ? undefined : ""} aria-hidden="true">
+          {expanded === null ? null : expanded ? <ChevronDown size={13} /> : <ChevronRight size={13} />}
+        </span>
+        <span className={styles.name} title={strip === null ? moduleOf(tree, row) : name}>
+          {name}
+        </span>
+        {strip === null ? (
+          <Ratio tree={tree} row={row} words={words} />
+        ) : (
+          <span className={styles.tag}>{words.tree.times(String(strip.layers.length))}</span>
+        )}
+      </span>
+      {strip === null ? <RowCells {...props} /> : <StripCells tree={tree} strip={strip} words={words} />}
+    </div>
+  );
+});
+
+function roleWord(role: number, words: CompareMessages): string {
+  const names = ["none", "origin", "inherited", "amplified", "healed", "leftOnly", "rightOnly", "noData", "notComparable"] as const;
+  return words.roles[names[role] ?? "none"];
+}
+
+export function rowName(tree: Tree, row: Row, words: CompareMessages): string {
+  const name = nameOf(tree, row);
+  if (at(tree.kind, row) === KIND.section) {
+    const call = /^call (\d+)$/.exec(name);
+    return call === null ? (words.tree.sections[name] ?? name) : words.tree.call(call[1] as string);
+  }
+  return at(tree.left_count, row) === 0 && at(tree.role, row) === ROLE.rightOnly ? words.tree.noPartner : name;
+}
+
+export function stripName(tree: Tree, strip: Strip, words: CompareMessages): string {
+  const first = at(tree.layer, strip.layers[0] as Row);
+  const last = at(tree.layer, strip.layers[strip.layers.length - 1] as Row);
+  return words.tree.layers(String(first), String(last));
+}
+
+function stripRole(tree: Tree, strip: Strip): number {
+  const roles = new Set(strip.layers.map((layer) => at(tree.role, layer)));
+  for (const role of [ROLE.origin, ROLE.inherited, ROLE.amplified, ROLE.healed]) if (roles.has(role)) return role;
+  return roles.size === 1 ? ([...roles][0] as number) : ROLE.none;
+}
+
+function Ratio({ tree, row, words }: { tree: Tree; row: Row; words: CompareMessages }) {
+  const left = at(tree.left_count, row);
+  const right = at(tree.right_count, row);
+  if (left === 0 || right === 0 || (left === 1 && right === 1)) return null;
+  return <span className={styles.tag}>{words.tree.ratio(String(left), String(right))}</span>;
+}
+
+function Inference({ tree, row }: { tree: Tree; row: Row }) {
+  const right = textOf(tree, tree.right_name, row);
+  const role = at(tree.role, row);
+  if (at(tree.kind, row) === KIND.part) {
+    const parent = at(tree.parent, row);
+    const last = row + 1 >= parent + at(tree.size, parent);
+    return (
+      <span className={`${styles.bracket} ${last ? styles.bracketLast : ""}`} title={right ?? undefined}>
+        {right}
+      </span>
+    );
+  }
+  if (role === ROLE.rightOnly) return <span title={moduleOf(tree, row)}>{right ?? nameOf(tree, row)}</span>;
+  if (role === ROLE.leftOnly) return <span className={styles.absent}>—</span>;
+  if (role === ROLE.notComparable) {
+    const kind = textOf(tree, tree.right_class, row);
+    return (
+      <span title={kind ?? undefined}>
+        {right ?? nameOf(tree, row)} {kind === null ? null : <span className={styles.absent}>{kind}</span>}
+      </span>
+    );
+  }
+  return right === null ? null : <span title={right}>{right}</span>;
+}
+
+/** Why a row has no number, in words, where its bar would be. */
+export function reasonText(tree: Tree, row: Row, sides: RowSides, words: CompareMessages): string {
+  const role = at(tree.role, row);
+  const [own, other] = role === ROLE.rightOnly ? [sides.right, sides.left] : [sides.left, sides.right];
+  const reason = reasonOf(tree, row);
+  const known = reason === null ? undefined : words.reasons[reason];
+  if (known !== undefined) return known(own, other);
+  if (role === ROLE.notComparable) return words.reasonNotComparable;
+  if (role === ROLE.noData) return words.reasonNoData;
+  return words.reasonUnmatched(other);
+}
+
+function RowCells({ tree, row, origin, sides, words }: Props) {
+  const role = at(tree.role, row);
+  const difference = at(tree.difference, row);
+  const level = rampLevel(difference, at(tree.floor, row));
+  const aside = role >= ROLE.leftOnly;
+  if (aside && !hasBar(tree, row)) {
+    const text = reasonText(tree, row, sides, words);
+    return (
+      <>
+        <span role="gridcell" className={styles.inference}>
+          <Inference tree={tree} row={row} />
+        </span>
+        <span role="gridcell" className={styles.reason} title={text}>
+          {text}
+        </span>
+      </>
+    );
+  }
+  const bold = level >= BOLD_LEVEL ? styles.bold : "";
+  return (
+    <>
+      <span role="gridcell" className={styles.inference}>
+        <Inference tree={tree} row={row} />
+      </span>
+      <span role="gridcell" className={styles.bar} />
+      <span role="gridcell" className={`${styles.value} ${bold}`}>
+        <ValueText tree={tree} row={row} words={words} />
+      </span>
+      <span role="gridcell" className={`${styles.growth} ${level >= BOLD_LEVEL && at(tree.growth, row) >= 5 ? styles.bold : ""}`}>
+        {factor(at(tree.growth, row))}
+      </span>
+      <span role="gridcell" className={styles.inside}>
+        {origin !== null ? (
+          words.origins.kinds[origin.kind]
+        ) : role === ROLE.healed ? (
+          words.tree.backInNoise
+        ) : (
+          <Counts
+            origins={at(tree.inside_origin, row)}
+            inherited={at(tree.inside_inherited, row)}
+            amplified={at(tree.inside_amplified, row)}
+            words={words}
+          />
+        )}
+      </span>
+    </>
+  );
+}
+
+function ValueText({ tree, row, words }: { tree: Tree; row: Row; words: CompareMessages }) {
+  const difference = at(tree.difference, row);
+  const grade = at(tree.grade, row);
+  if (Number.isNaN(difference)) return grade === GRADE.diverged ? "NaN" : null;
+  if (grade === GRADE.equal) return <span className={styles.equal}>{words.tree.equal}</span>;
+  return percent(difference);
+}
+
+function StripCells({ tree, strip, words }: { tree: Tree; strip: Strip; words: CompareMessages }) {
+  const summary = summarise(tree, strip.layers);
+  const level = rampLevel(summary.difference, summary.floor);
+  const bold = level >= BOLD_LEVEL ? styles.bold : "";
+  const worst = rowName(tree, summary.worstLayer, words);
+  const equal = strip.layers.every((layer) => at(tree.grade, layer) === GRADE.equal);
+  const healed = stripRole(tree, strip) === ROLE.healed;
+  return (
+    <>
+      <span role="gridcell" className={styles.inference} />
+      <span role="gridcell" className={styles.bar}>
+        <span className="visually-hidden">{words.tree.layersAria(strip.layers.length, String(strip.layers.length))}</span>
+      </span>
+      <span role="gridcell" className={`${styles.value} ${bold}`}>
+        {equal ? (
+          <span className={styles.equal}>{words.tree.equal}</span>
+        ) : Number.isNaN(summary.difference) ? null : (
+          percent(summary.difference)
+        )}
+      </span>
+      <span role="gridcell" className={styles.growth}>
+        {level > 0 || healed ? factor(summary.growth) : ""}
+      </span>
+      <span role="gridcell" className={styles.inside}>
+        {summary.origins + summary.inherited + summary.amplified > 0 ? (
+          <Counts origins={summary.origins} inherited={summary.inherited} amplified={summary.amplified} words={words} />
+        ) : healed ? (
+          words.tree.backInNoise
+        ) : equal || Number.isNaN(summary.difference) ? null : (
+          <span title={words.tree.worst(worst)}>{words.tree.worst(worst)}</span>
+        )}
+      </span>
+    </>
+  );
+}
+
+function Counts(props: { origins: number; inherited: number; amplified: number; words: CompareMessages }) {
+  const { origins, inherited, amplified, words } = props;
+  const parts: [RoleName, number, string][] = [
+    ["origin", origins, words.tree.insideOrigins(origins, String(origins))],
+    ["inherited", inherited, words.tree.insideInherited(String(inherited))],
+    ["amplified", amplified, words.tree.insideAmplified(String(amplified))],
+  ];
+  return parts.map(([name, count, text]) =>
+    count === 0 ? null : (
+      <span key={name} className={styles.count} title={text}>
+        <RoleGlyph name={name} size={11} />
+        {count}
+      </span>
+    ),
+  );
+}

@@ -1,0 +1,128 @@
+import { Check, Minus, X } from "lucide-react";
+import type { ReactNode } from "react";
+import type { PartVerdict, Premise } from "../../api/types";
+import { useI18n } from "../../i18n";
+import { Glyph } from "../../ui/glyph";
+import styles from "./verdict.module.css";
+import { confidenceFact, inheritedPairs, placeName, premiseText, restsOn, verdictSentence } from "./words";
+
+interface Props {
+  verdict: PartVerdict;
+  actions: ReactNode;
+}
+
+/** The answer: one sentence (bold = where, regular = what and the number), the confidence behind it, and what it rests on. */
+export function VerdictBlock({ verdict, actions }: Props) {
+  const { language, t } = useI18n();
+  const words = t.compare;
+  const { where, what } = verdictSentence(verdict, language, words);
+  return (
+    <section className={styles.block} aria-label={words.verdict.label}>
+      <div className={styles.glyph}>
+        <Glyph name={verdict.verdict} size={20} />
+      </div>
+      <h1 className={styles.sentence} data-testid="verdict-sentence">
+        <b>{where}</b>
+        {what === "" ? null : <span className={styles.what}>{language === "zh" ? ` — ${what}` : ` — ${what}`}</span>}
+      </h1>
+      <div className={styles.actions}>{actions}</div>
+      <p className={styles.second}>
+        <SecondLine verdict={verdict} />
+      </p>
+      <Premises premises={verdict.premises} />
+    </section>
+  );
+}
+
+function SecondLine({ verdict }: { verdict: PartVerdict }) {
+  const { language, t, format } = useI18n();
+  const words = t.compare;
+  const origin = verdict.first_divergence;
+  if (origin !== null) {
+    const inherited = inheritedPairs(verdict);
+    const fact = confidenceFact(verdict, language, words);
+    return (
+      <>
+        <span>{inherited > 0 ? words.verdict.inherit(inherited, format.count(inherited)) : words.verdict.noInherit}</span>
+        <span className={styles.confidence}>
+          {words.verdict.confidence} <b>{words.verdict.confidenceWords[origin.confidence]}</b>
+          <Ticks level={origin.confidence} />
+        </span>
+        {fact === null ? null : <span>{fact}</span>}
+      </>
+    );
+  }
+  const first = verdict.first_difference;
+  return (
+    <>
+      {verdict.verdict === "not_comparable" ? (
+        <span>{words.verdict.notComparableWhat}</span>
+      ) : (
+        <>
+          <span>{restsOn(verdict, words)}</span>
+          {first === null ? null : <span>{words.verdict.firstDifference(placeName(first.module), words.grades[first.grade])}</span>}
+        </>
+      )}
+    </>
+  );
+}
+
+const LEVELS = { low: 1, medium: 2, high: 3 } as const;
+
+/** Three ticks beside the word: the same said twice, never by the ticks alone. */
+export function Ticks({ level }: { level: keyof typeof LEVELS }) {
+  return (
+    <svg className={styles.ticks} width="17" height="10" viewBox="0 0 17 10" aria-hidden="true">
+      {[0, 1, 2].map((tick) => (
+        <rect
+          key={tick}
+          x={tick * 6 + 0.5}
+          y="0.5"
+          width="4"
+          height="9"
+          fill={tick < LEVELS[level] ? "currentcolor" : "none"}
+          stroke="currentcolor"
+          strokeWidth="1"
+        />
+      ))}
+    </svg>
+  );
+}
+
+function Premises({ premises }: { premises: readonly Premise[] }) {
+  const { t } = useI18n();
+  const words = t.compare.premises;
+  if (premises.length === 0) return null;
+  const holding = premises.filter(({ state }) => state === "ok").length;
+  const notable = premises.length - holding;
+  return (
+    <ul className={styles.premises} aria-label={words.label}>
+      <li className={styles.premisesLabel} aria-hidden="true">
+        {words.label}
+      </li>
+      {premises.map((premise) => (
+        <li
+          key={premise.code}
+          className={`${styles.chip} ${styles[premise.state]}`}
+          title={`${words.names[premise.code]}: ${words.states[premise.state]}`}
+          data-premise={premise.code}
+        >
+          <PremiseSign state={premise.state} />
+          {premiseText(premise, t.compare)}
+          <span className="visually-hidden">, {words.states[premise.state]}</span>
+        </li>
+      ))}
+      {holding > 0 ? (
+        <li className={`${styles.chip} ${styles.ok} ${styles.summary}`}>
+          <PremiseSign state="ok" />
+          {notable > 0 ? words.others(holding, String(holding)) : `${words.label} ${holding}/${premises.length}`}
+        </li>
+      ) : null}
+    </ul>
+  );
+}
+
+function PremiseSign({ state }: { state: Premise["state"] }) {
+  if (state === "failed") return <X size={12} strokeWidth={2.2} aria-hidden="true" />;
+  return state === "ok" ? <Check size={12} aria-hidden="true" /> : <Minus size={12} aria-hidden="true" />;
+}

@@ -1,0 +1,453 @@
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { asRequestError } from "../../api/problem";
+import { useAbout } from "../../api/queries";
+import type { Comparison, PartVerdict, Verdict } from "../../api/types";
+import { useI18n } from "../../i18n";
+import { bytes } from "../../i18n/format";
+import { at, NO_ROW, type Row } from "../../model/rows";
+import { TreeFormatError } from "../../model/tree";
+import { visibleRows } from "../../model/visible";
+import { announce } from "../../ui/announce";
+import { Button } from "../../ui/button";
+import { type Command, useCommands } from "../../ui/commands";
+import { copyText } from "../../ui/copy";
+import { SharePanel, shareLink } from "../../ui/share-panel";
+import type { ViewTab } from "../../url-state";
+import { flushViewState, useViewState } from "../../use-view-state";
+import { Detail } from "./Detail";
+import { LayersTable } from "./LayersTable";
+import { Legend } from "./Legend";
+import { NotComparable } from "./NotComparable";
+import { OriginsList } from "./OriginsList";
+import { QueryBox } from "./QueryBox";
+import { useArrived, useTree } from "./queries";
+import { Timeline } from "./Timeline";
+import { type Reveal, TreeTable } from "./TreeTable";
+import toolbar from "./toolbar.module.css";
+import tree from "./tree.module.css";
+import { type Actions, useActions } from "./use-actions";
+import { PHONE, useMedia } from "./use-media";
+import { VerdictBlock } from "./VerdictBlock";
+import { sideWord } from "./words";
+import styles from "./workbench.module.css";
+import { indexTree, readOpening, runFilter, selectedRow, type TreeIndex } from "./workbench-state";
+
+interface Props {
+  comparison: Comparison;
+  verdict: Verdict;
+  slug: string;
+  part: number | null;
+  readOnly: boolean;
+}
+
+/** The page of one part. A run verdict has parts of its own and is drawn by whoever chooses among them. */
+export function Workbench({ comparison, verdict, slug, part }: Props) {
+  if (verdict.schema !== "probe-web/verdict/1") return null;
+  return <PartWorkbench verdict={verdict} slug={slug} part={part} done={comparison.state === "done"} />;
+}
+
+interface PartProps {
+  verdict: PartVerdict;
+  slug: string;
+  part: number | null;
+  /** The verdict may be known before the tree is written. */
+  done: boolean;
+}
+
+function PartWorkbench({ verdict, slug, part, done }: PartProps) {
+  const { t } = useI18n();
+  const words = t.compare;
+  const bench = useBench({ verdict, slug, part, done });
+  const { index, selected, view, actions, phone, tab } = bench;
+  const share = useShare();
+  const queryInput = useRef<HTMLInputElement>(null);
+  const root = useRef<HTMLDivElement>(null);
+  const focusTree = useCallback(() => root.current?.querySelector<HTMLElement>("[role=treegrid]")?.focus(), []);
+  useCommands(useBenchCommands(bench, share.copy, () => focusQuery(queryInput, bench), verdict));
+
+  const origin = index === null || selected === NO_ROW ? -1 : at(index.tree.origin, selected);
+  const detail = (
+    <Detail
+      slug={slug}
+      part={part}
+      row={selected}
+      verdict={verdict}
+      origin={origin >= 0 && verdict.origins[origin] !== undefined ? { index: origin, origin: verdict.origins[origin] } : null}
+      ignored={view.ignored.includes(origin)}
+      sides={bench.sides}
+      onIgnore={actions.ignore}
+      onCopyLink={share.copy}
+    />
+  );
+  const timeline = (
+    <Timeline
+      index={index}
+      origins={verdict.origins}
+      ignored={view.ignored}
+      selected={selected}
+      brush={view.brush}
+      sides={bench.sides}
+      compact={phone}
+      onSelect={actions.goTo}
+      onBrush={actions.setBrush}
+    />
+  );
+  const verdictBlock = <VerdictBlock verdict={verdict} actions={<VerdictActions verdict={verdict} actions={actions} share={share} />} />;
+  const origins = (
+    <OriginsList origins={verdict.origins} index={index} selected={selected} ignored={view.ignored} onSelect={actions.goToOrigin} />
+  );
+  const body = (
+    <>
+      <Toolbar bench={bench} verdict={verdict} input={queryInput} onLeave={focusTree} />
+      {tab === "layers" ? (
+        <LayersTable verdict={verdict} index={index} selected={selected} sides={bench.sides} onSelect={actions.goTo} />
+      ) : (
+        <TreeArea bench={bench} verdict={verdict} />
+      )}
+    </>
+  );
+  const side =
+    verdict.verdict === "not_comparable" ? <NotComparable verdict={verdict}>{selected === NO_ROW ? null : detail}</NotComparable> : detail;
+
+  if (phone) {
+    return (
+      <div ref={root} className={styles.phone} data-tab={tab}>
+        <div className={styles.phoneBody}>
+          {tab === "verdict" ? (
+            <>
+              {verdictBlock}
+              {timeline}
+              {origins}
+              {side}
+            </>
+          ) : tab === "timeline" ? (
+            <>
+              {timeline}
+              {origins}
+            </>
+          ) : tab === "detail" ? (
+            side
+          ) : (
+            body
+          )}
+        </div>
+        <nav className={styles.phoneTabs} aria-label={words.tabs.label}>
+          {(["verdict", "tree", "timeline", "detail"] as const).map((name) => (
+            <button key={name} type="button" aria-current={tab === name ? "page" : undefined} onClick={() => bench.setTab(name)}>
+              {words.tabs[name]}
+            </button>
+          ))}
+        </nav>
+      </div>
+    );
+  }
+  return (
+    <div ref={root} className={styles.workbench}>
+      {verdictBlock}
+      <div className={styles.columns}>
+        <section className={styles.left} aria-label={tab === "layers" ? words.layers.label : words.tree.label}>
+          {body}
+        </section>
+        <div className={styles.right}>{side}</div>
+      </div>
+      {timeline}
+      <Legend verdict={verdict} />
+    </div>
+  );
+}
+
+type Bench = ReturnType<typeof useBench>;
+
+/** The view state, the tree and what follows from the two. */
+function useBench({ verdict, slug, part, done }: PartProps) {
+  const { t } = useI18n();
+  const words = t.compare;
+  const [view, change] = useViewState();
+  const phone = useMedia(PHONE);
+  const loading = useTree(slug, part, done);
+  const data = loading.data;
+  const index = useMemo(() => (data === undefined ? null : indexTree(data, verdict.origins.length)), [data, verdict.origins.length]);
+  const [closed, setClosed] = useState<ReadonlySet<number>>(new Set());
+  const [reveal, setReveal] = useState<Reveal | null>(null);
+  const token = useRef(0);
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only these two members of the view decide what is opened
+  const { opened, unfolded } = useMemo(
+    () => (index === null ? { opened: new Set<number>(), unfolded: new Set<number>() } : readOpening(index, view)),
+    [index, view.opened],
+  );
+  const filter = useMemo(() => (index === null ? null : runFilter(index, view.query, view.brush)), [index, view.query, view.brush]);
+  const visible = useMemo(
+    () => (index === null || filter === null ? null : visibleRows(index.tree, index.runs, { opened, unfolded, closed }, filter.keep)),
+    [index, filter, opened, unfolded, closed],
+  );
+  const firstOrder = verdict.first_difference?.order ?? null;
+  const selected = index === null ? NO_ROW : selectedRow(index, view, firstOrder);
+
+  const askReveal = useCallback((row: Row) => {
+    token.current += 1;
+    setReveal({ row, token: token.current });
+  }, []);
+  const actions = useActions({ index, visible, filter, opened, unfolded, closed, selected, view, change, setClosed, askReveal, words });
+
+  // The row that the link names, or the first divergence, is on the page when the tree arrives.
+  const arrivedFor = useRef<TreeIndex | null>(null);
+  useEffect(() => {
+    if (index === null || arrivedFor.current === index) return;
+    arrivedFor.current = index;
+    if (selected === NO_ROW) return;
+    const shown = visible !== null && filter?.keep === null && view.opened === null && view.node !== null;
+    if (shown) actions.goTo(selected);
+    else askReveal(selected);
+  }, [index, selected, visible, filter, view.opened, view.node, actions, askReveal]);
+
+  const layered = verdict.layers.length > 0;
+  const residual = verdict.findings.some(({ code }) => code === "residual_pair_output");
+  const quiet = verdict.verdict === "consistent" || verdict.verdict === "identical";
+  const own: ViewTab = phone ? "verdict" : quiet && layered && residual ? "layers" : "tree";
+  const asked = view.tab ?? own;
+  const desktop = asked === "layers" && layered ? "layers" : "tree";
+  const tab: ViewTab = phone
+    ? asked === "graph"
+      ? "tree"
+      : asked
+    : view.tab === "verdict" || view.tab === "detail" || view.tab === "timeline"
+      ? (own as ViewTab)
+      : desktop;
+  const sides = useMemo(
+    () => ({ left: sideWord(verdict.left, verdict.right, "left", words), right: sideWord(verdict.right, verdict.left, "right", words) }),
+    [verdict, words],
+  );
+  const roles = useMemo(() => ({ left: verdict.left.role, right: verdict.right.role }), [verdict]);
+  const setTab = (next: ViewTab) => change({ tab: next === own ? null : next }, "push");
+  const onAnchor = useCallback((row: Row) => change({ anchor: row }), [change]);
+  return {
+    view,
+    change,
+    phone,
+    loading,
+    index,
+    closed,
+    opened,
+    filter,
+    visible,
+    selected,
+    reveal,
+    actions,
+    tab,
+    setTab,
+    layered,
+    sides,
+    roles,
+    onAnchor,
+    done,
+  };
+}
+
+function useShare() {
+  const { t } = useI18n();
+  const about = useAbout();
+  const [open, setOpen] = useState(false);
+  const publicUrl = about.data?.public_url ?? null;
+  const copy = useCallback(async () => {
+    flushViewState();
+    const copied = await copyText(shareLink(publicUrl, window.location.origin));
+    if (copied) announce(t.compare.detail.linkCopied);
+    // Where a page may not copy, the panel stands open with the link selected.
+    else setOpen(true);
+  }, [publicUrl, t]);
+  return { open, setOpen, copy: useCallback(() => void copy(), [copy]) };
+}
+
+function VerdictActions({ verdict, actions, share }: { verdict: PartVerdict; actions: Actions; share: ReturnType<typeof useShare> }) {
+  const { t } = useI18n();
+  const words = t.compare.verdict;
+  const count = verdict.origins.length;
+  return (
+    <>
+      {count > 1 ? (
+        <Button look="primary" shortcut="n" onClick={() => actions.stepOrigin(1)}>
+          {words.next}
+        </Button>
+      ) : count === 1 ? (
+        <Button look="primary" shortcut="f" onClick={actions.firstDivergence}>
+          {words.show}
+        </Button>
+      ) : null}
+      <SharePanel open={share.open} onOpenChange={share.setOpen}>
+        <Button look={count === 0 ? "primary" : "plain"}>{t.share.open}</Button>
+      </SharePanel>
+    </>
+  );
+}
+
+interface ToolbarProps {
+  bench: Bench;
+  verdict: PartVerdict;
+  input: React.RefObject<HTMLInputElement | null>;
+  onLeave: () => void;
+}
+
+function Toolbar({ bench, verdict, input, onLeave }: ToolbarProps) {
+  const { t } = useI18n();
+  const words = t.compare;
+  const { index, view, actions, tab, layered, selected } = bench;
+  const tabs: ViewTab[] = layered ? (bench.view.tab === null && tab === "layers" ? ["layers", "tree"] : ["tree", "layers"]) : ["tree"];
+  const own = index === null || selected === NO_ROW ? -1 : at(index.tree.origin, selected);
+  const total = verdict.origins.length;
+  return (
+    <div className={toolbar.toolbar}>
+      {tabs.length > 1 ? (
+        <div className={toolbar.tabs} role="tablist" aria-label={words.tabs.label}>
+          {tabs.map((name) => (
+            <button key={name} type="button" role="tab" aria-selected={tab === name} onClick={() => bench.setTab(name)}>
+              {name === "layers" ? words.tabs.layers : words.tabs.tree}
+            </button>
+          ))}
+        </div>
+      ) : null}
+      <QueryBox
+        input={input}
+        text={view.query}
+        filter={bench.filter}
+        hasNorm={index?.tree.norm !== null}
+        rows={index?.tree.rows ?? 0}
+        brush={view.brush}
+        ignored={view.ignored.length}
+        onText={(text) => {
+          actions.setQuery(text);
+          if (text !== "" && tab === "layers") bench.setTab("tree");
+        }}
+        onBrushClear={() => actions.setBrush(null)}
+        onIgnoredClear={actions.bringBack}
+        onLeave={onLeave}
+      />
+      {total > 0 ? (
+        <span className={toolbar.position}>
+          {own >= 0
+            ? words.origins
+                .position(String(own + 1), String(total))
+                .split("*")
+                .map((text, place) => (place === 1 ? <b key="number">{text}</b> : text))
+            : words.verdict.originsFound(total, String(total))}
+        </span>
+      ) : null}
+    </div>
+  );
+}
+
+function focusQuery(input: React.RefObject<HTMLInputElement | null>, bench: Bench): void {
+  if (bench.phone && bench.tab !== "tree") bench.setTab("tree");
+  window.setTimeout(() => {
+    input.current?.focus();
+    input.current?.select();
+  }, 0);
+}
+
+/** The tree, or the state it is in before it can be one. */
+function TreeArea({ bench, verdict }: { bench: Bench; verdict: PartVerdict }) {
+  const { t, format } = useI18n();
+  const words = t.compare;
+  const { index, visible, filter, loading } = bench;
+  if (loading.error !== null && index === null) {
+    const broken = loading.error instanceof TreeFormatError;
+    return (
+      <div className={tree.empty} role="alert">
+        <p>{broken ? words.tree.broken : words.tree.failed}</p>
+        <p>
+          <code>{broken ? loading.error.message : asRequestError(loading.error).problem.message}</code>
+        </p>
+        <Button onClick={() => void loading.refetch()}>{words.tree.retry}</Button>
+      </div>
+    );
+  }
+  if (index === null || visible === null || filter === null) return <TreePending verdict={verdict} done={bench.done} />;
+  if (index.tree.rows === 0) return <p className={tree.empty}>{words.tree.empty}</p>;
+  if (visible.length === 0) {
+    return (
+      <div className={tree.empty}>
+        <p>{words.query.nothing}</p>
+        <Button onClick={() => bench.change({ query: "", brush: null })}>{words.query.clear}</Button>
+        <span className="visually-hidden" role="status">
+          {words.query.rows("0", format.count(index.tree.rows))}
+        </span>
+      </div>
+    );
+  }
+  return (
+    <TreeTable
+      index={index}
+      view={visible}
+      filter={filter}
+      opened={bench.opened}
+      closed={bench.closed}
+      selected={bench.selected}
+      reveal={bench.reveal}
+      anchor={bench.view.anchor}
+      origins={verdict.origins}
+      sides={bench.sides}
+      roles={bench.roles}
+      onSelect={bench.actions.select}
+      onToggle={bench.actions.toggle}
+      onAnchor={bench.onAnchor}
+    />
+  );
+}
+
+function TreePending({ verdict, done }: { verdict: PartVerdict; done: boolean }) {
+  const { t, format } = useI18n();
+  const words = t.compare.tree;
+  const arrived = useArrived();
+  return (
+    <div className={tree.pending} role="status">
+      <p>{done ? words.loading(format.count(verdict.counts.pairs)) : t.comparison.treePending}</p>
+      {done && arrived.bytes > 0 ? <p>{bytes(arrived.bytes)}</p> : null}
+    </div>
+  );
+}
+
+function useBenchCommands(bench: Bench, copyLink: () => void, filter: () => void, verdict: PartVerdict): readonly Command[] {
+  const { t } = useI18n();
+  const { actions, change, layered, setTab } = bench;
+  const words = t.compare.commands;
+  const hasOrigins = verdict.origins.length > 0;
+  return useMemo(() => {
+    const move = (id: string, title: string, keys: readonly string[], run: () => void): Command => ({
+      id,
+      title,
+      keys,
+      group: "move",
+      keysOnly: true,
+      run,
+    });
+    const origins: Command[] = hasOrigins
+      ? [
+          { id: "next-origin", title: words.next, group: "move", keys: ["n"], run: () => actions.stepOrigin(1) },
+          { id: "previous-origin", title: words.previous, group: "move", keys: ["p"], run: () => actions.stepOrigin(-1) },
+          { id: "first-divergence", title: words.first, group: "move", keys: ["f"], run: actions.firstDivergence },
+          { id: "ignore-origin", title: words.ignore, group: "view", keys: ["i"], run: actions.ignore },
+          { id: "bring-back", title: words.undo, group: "view", keys: ["u"], run: actions.bringBack },
+        ]
+      : [];
+    const tabs: Command[] = layered
+      ? [
+          { id: "tab-tree", title: words.tree, group: "view", keys: ["1"], run: () => setTab("tree") },
+          { id: "tab-layers", title: words.layers, group: "view", keys: ["2"], run: () => setTab("layers") },
+        ]
+      : [];
+    return [
+      ...origins,
+      move("down", words.down, ["j", "ArrowDown"], () => actions.stepRow(1)),
+      move("up", words.up, ["k", "ArrowUp"], () => actions.stepRow(-1)),
+      move("close", words.close, ["h", "ArrowLeft"], actions.closeOrLeave),
+      move("open", words.open, ["l", "ArrowRight"], actions.openOrEnter),
+      move("toggle", words.toggle, ["o"], actions.toggleSelected),
+      move("later", words.later, ["]"], () => actions.stepExecution(1)),
+      move("earlier", words.earlier, ["["], () => actions.stepExecution(-1)),
+      { id: "filter", title: words.filter, group: "view", keys: ["/"], run: filter },
+      { id: "clear-filter", title: words.clearFilter, group: "view", keys: ["Escape"], run: () => change({ query: "", brush: null }) },
+      ...tabs,
+      { id: "copy-link", title: words.copyLink, group: "share", keys: ["y"], run: copyLink },
+    ];
+  }, [words, actions, change, layered, setTab, copyLink, filter, hasOrigins]);
+}

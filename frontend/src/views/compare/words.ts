@@ -1,0 +1,228 @@
+import type { GradeWord, NodeDetail, NodeSlot, Num, Origin, PartVerdict, Premise, SideSummary } from "../../api/types";
+import type { CompareMessages } from "../../i18n";
+import { factor, figure, percent, signedPercent } from "../../i18n/format";
+import type { Language } from "../../ui/preferences";
+
+/** Sentences of the workbench, from the documents alone: no React, no tree. */
+
+/** `model.layers.11.mlp.down_proj` → `layers.11 · mlp.down_proj`, as a person says it. An API call keeps its slash. */
+export function placeName(module: string): string {
+  const layered = /^(?:.*?\.)?(layers\.\d+|h\.\d+|blocks?\.\d+)(?:[.](.+))?$/.exec(module);
+  if (layered === null) return module.replace(/^model\./, "");
+  return layered[2] === undefined ? (layered[1] as string) : `${layered[1]} · ${layered[2]}`;
+}
+
+/** Last component of a path, and what stands before it. */
+export function splitPath(module: string): readonly [string, string] {
+  const slash = module.lastIndexOf("/");
+  const cut = slash >= 0 ? slash : module.lastIndexOf(".");
+  return [module.slice(0, cut + 1), module.slice(cut + 1)];
+}
+
+export function sideWord(
+  side: SideSummary | { role: string },
+  other: { role: string },
+  which: "left" | "right",
+  t: CompareMessages,
+): string {
+  // Two runs of one role are told apart by where they stand.
+  if (side.role === other.role) return t.sides[which];
+  return side.role === "train" ? t.sides.train : side.role === "infer" ? t.sides.infer : t.sides[which];
+}
+
+export function dtypeName(dtype: string | null | undefined): string {
+  if (dtype === null || dtype === undefined) return "";
+  const plain = dtype.replace(/^torch\./, "");
+  return { bfloat16: "bf16", float16: "fp16", float32: "fp32", float64: "fp64" }[plain] ?? plain;
+}
+
+export interface Sentence {
+  /** Set in bold: where. */
+  readonly where: string;
+  /** Regular, after a dash: what, with the number. */
+  readonly what: string;
+}
+
+/**
+ * The verdict's sentence. The engine's headline is the one truth in words; its dash tells "where" from "what". A headline without one is set
+ * after the verdict's own word, or whole behind the place it is about.
+ */
+export function verdictSentence(verdict: PartVerdict, language: Language, t: CompareMessages): Sentence {
+  const headline = verdict.headline[language].trim();
+  const dash = /\s*(?: — |——|—| – | -- )\s*/.exec(headline);
+  if (dash !== null && dash.index > 0 && dash.index < 90) {
+    return { where: headline.slice(0, dash.index), what: withoutStop(headline.slice(dash.index + dash[0].length)) };
+  }
+  if (verdict.verdict === "diverged" && verdict.first_divergence !== null) {
+    const origin = verdict.first_divergence;
+    return { where: t.verdict.first(placeName(origin.module)), what: originWhat(origin, t) };
+  }
+  if (headline !== "") return { where: withoutStop(headline), what: "" };
+  const pairs = String(verdict.counts.pairs);
+  switch (verdict.verdict) {
+    case "consistent":
+      return { where: t.verdict.consistent, what: t.verdict.consistentWhat(pairs) };
+    case "identical":
+      return { where: t.verdict.identical, what: t.verdict.identicalWhat(pairs) };
+    case "not_comparable":
+      return { where: t.verdict.notComparable, what: t.verdict.notComparableWhat };
+    default:
+      return { where: t.verdict.diverged, what: "" };
+  }
+}
+
+function withoutStop(text: string): string {
+  return text.replace(/[.。]$/, "");
+}
+
+/** What an origin is and the number that proves it: `a weight differs (Norm −2.41 %, Max +6.02 %)`. */
+export function originWhat(origin: Origin, t: CompareMessages): string {
+  const kind = t.verdict.kinds[origin.kind];
+  if (origin.kind === "between" && origin.after !== null && origin.before !== null) {
+    return `${kind}, ${t.verdict.betweenPlaces(placeName(origin.after), placeName(origin.before))}`;
+  }
+  const numbers = evidenceNumbers(origin.evidence);
+  return numbers === "" ? kind : `${kind} ${t.verdict.numbers(numbers)}`.replace(" （", "（");
+}
+
+export function evidenceNumbers(evidence: Origin["evidence"]): string {
+  const parts: string[] = [];
+  const add = (name: string, value: Num | null | undefined) => {
+    const plain = figure(value);
+    if (plain !== null && plain !== 0 && !Number.isNaN(plain)) parts.push(`${name} ${signedPercent(value)}`);
+  };
+  add("Norm", evidence.norm_rel);
+  add("Max", evidence.max_rel);
+  return parts.join(", ");
+}
+
+/** The largest relative difference that an origin's evidence names; null where it names none. */
+export function evidenceSize(origin: Origin): number | null {
+  const sizes = [origin.evidence.norm_rel, origin.evidence.max_rel, origin.evidence.mean_over_rms]
+    .map(figure)
+    .filter((size): size is number => size !== null && !Number.isNaN(size))
+    .map(Math.abs);
+  return sizes.length === 0 ? null : Math.max(...sizes);
+}
+
+/** How many pairs after the origins differ because of them. */
+export function inheritedPairs(verdict: PartVerdict): number {
+  return Math.max(0, verdict.counts.diverged - verdict.origins.length);
+}
+
+function count(detail: Premise["detail"], ...names: string[]): number | null {
+  for (const name of names) if (typeof detail[name] === "number") return detail[name] as number;
+  return null;
+}
+
+/** The text of a premise's chip: `tokens 190`, `weights: 1 of 170 differs`, `overlap 97 %`. */
+export function premiseText(premise: Premise, t: CompareMessages): string {
+  const { code, state, detail } = premise;
+  const name = t.premises.names[code];
+  if (state === "unknown") return t.premises.unknown(name);
+  if (code === "weights") {
+    const differ = count(detail, "different", "differ", "differing");
+    const all = count(detail, "compared", "of", "total", "pairs");
+    if (state === "failed")
+      return differ === null || all === null ? t.premises.weightsFailedPlain : t.premises.weightsFailed(String(differ), String(all));
+    return all === null ? name : `${name} ${all}`;
+  }
+  if (state === "failed") return t.premises.failed[code];
+  if (code === "tokens" || code === "length") {
+    const tokens = count(detail, "count", "tokens", "length", "left");
+    return code === "tokens" && tokens !== null ? `${name} ${tokens}` : name;
+  }
+  if (code === "overlap") {
+    const share = count(detail, "share", "overlap", "fraction");
+    return share === null ? name : `${name} ${Math.round(share * 100)} %`;
+  }
+  return name;
+}
+
+/** The one fact behind the confidence: for a weight, how many others are equal; else the likeliest cause. */
+export function confidenceFact(verdict: PartVerdict, language: Language, t: CompareMessages): string | null {
+  const origin = verdict.first_divergence;
+  if (origin === null) return null;
+  if (origin.kind === "weights") {
+    const premise = verdict.premises.find(({ code }) => code === "weights");
+    const differ = premise === undefined ? null : count(premise.detail, "different", "differ", "differing");
+    const all = premise === undefined ? null : count(premise.detail, "compared", "of", "total", "pairs");
+    if (differ !== null && all !== null) return t.verdict.weightsFact(String(all - differ), String(all));
+  }
+  const cause = origin.causes[0];
+  return cause === undefined ? null : t.verdict.likely(cause.text[language]);
+}
+
+/** What a verdict without an origin rests on. */
+export function restsOn(verdict: PartVerdict, t: CompareMessages): string {
+  if (verdict.left.task === "tensor" && verdict.right.task === "tensor") return t.verdict.restsTensors;
+  const dtype = dtypeName(verdict.left.dtype);
+  return t.verdict.restsStatistics(dtype === "" ? "" : `${dtype} `);
+}
+
+/** A run of text in a paragraph; `strong` is set in bold. */
+export interface Run {
+  readonly text: string;
+  readonly strong?: boolean;
+}
+
+/** What happened at a row, in a sentence or three. */
+export function explainNode(node: NodeDetail, origin: Origin | null, language: Language, t: CompareMessages): Run[] {
+  if (node.explanation !== null) return [{ text: node.explanation.text[language] }];
+  if (origin !== null) return explainOrigin(node, origin, language, t);
+  const difference = percent(node.difference);
+  const floor = percent(node.floor);
+  switch (node.role) {
+    case "inherited":
+      return [{ text: t.explain.inherited(difference, floor) }];
+    case "amplified":
+      return [{ text: t.explain.amplified(difference, factor(node.growth)) }];
+    case "healed":
+      return [{ text: t.explain.healed(difference, floor) }];
+    default:
+      break;
+  }
+  if (node.difference === null) return [{ text: node.grade === "no_pair" ? t.explain.container : t.explain.within("–", floor) }];
+  if (node.grade === "equal") return [{ text: t.explain.equal }];
+  if (node.grade === "rounding") return [{ text: t.explain.rounding(difference) }];
+  if (node.grade === "diverged") return [{ text: t.explain.inherited(difference, floor) }];
+  return [{ text: t.explain.within(difference, floor) }];
+}
+
+function explainOrigin(node: NodeDetail, origin: Origin, language: Language, t: CompareMessages): Run[] {
+  const sentences: string[] = [];
+  if (origin.kind === "between") {
+    if (origin.after !== null && origin.before !== null)
+      sentences.push(t.explain.between(placeName(origin.after), placeName(origin.before)));
+  } else {
+    const inputs = node.slots.filter((slot) => slot.group === "input" && slot.state === "agrees");
+    const steps = inputs.flatMap((slot) => slot.statistics.map((statistic) => figure(statistic.ulps))).filter((step) => step !== null);
+    if (inputs.length > 0) {
+      sentences.push(steps.length > 0 ? t.explain.inputsAgree(String(Math.max(...steps.map(Math.abs)))) : t.explain.inputsAgreePlain);
+    }
+    if (origin.kind === "weights") {
+      const moved = node.slots.some((slot) => slot.group === "output" && isDirty(slot));
+      sentences.push(moved ? t.explain.weightDiffers : t.explain.weightDiffersOnly);
+    } else if (origin.kind === "nonfinite") sentences.push(t.explain.nonfinite);
+    else sentences.push(node.slots.some((slot) => slot.group === "parameters") ? t.explain.weightAgrees : t.explain.outputDiffers);
+  }
+  const space = language === "zh" ? "" : " ";
+  const runs: Run[] = [{ text: sentences.join(space) }];
+  const causes = origin.causes.slice(0, 2);
+  causes.forEach((cause, index) => {
+    const text = withoutStop(cause.text[language]);
+    runs.push({ text: index === 0 ? `${space}${t.explain.likely}` : t.explain.or });
+    runs.push({ text, strong: index === 0 });
+    if (cause.score > 0) runs.push({ text: t.explain.score(cause.score.toFixed(2)) });
+  });
+  if (causes.length > 0) runs.push({ text: language === "zh" ? "。" : "." });
+  return runs;
+}
+
+export function isDirty(slot: NodeSlot): boolean {
+  return slot.state === "differs" || slot.state === "first";
+}
+
+export function gradeWord(grade: GradeWord | "no_pair", t: CompareMessages): string {
+  return t.grades[grade];
+}
