@@ -75,8 +75,6 @@ def compare(comparison_id: str, task_id: str) -> None:
     attempt = work.claim(Comparison, comparison_id, task_id)
     if attempt is None:
         return
-    from compare.engine import pipeline  # only here: a web process needs no numpy
-
     comparison = Comparison.objects.select_related("left", "right", "baseline").get(pk=comparison_id)
     making = storage.attempt(comparison, attempt.number)
 
@@ -85,6 +83,9 @@ def compare(comparison_id: str, task_id: str) -> None:
         attempt.write(**summary(verdict))
 
     def action(pulse: work.Pulse) -> None:
+        from compare.engine import pipeline  # only here: a web process needs no numpy
+
+        storage.clear_attempts(comparison)
         options = pipeline.Options.from_json(comparison.options)
         if comparison.baseline:
             options = replace(options, baseline=storage.columns(comparison.baseline))

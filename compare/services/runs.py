@@ -62,12 +62,13 @@ def read(run_id: str, task_id: str) -> None:
     attempt = work.claim(Run, run_id, task_id)
     if attempt is None:
         return
-    from compare.engine import pipeline  # only here: a web process needs no numpy
-
     run = Run.objects.get(pk=run_id)
     making = storage.attempt(run, attempt.number)
 
     def action(pulse: work.Pulse) -> None:
+        from compare.engine import pipeline  # only here: a web process needs no numpy
+
+        storage.clear_attempts(run)
         sources = [pipeline.Source(storage.blob(file.blob_id), file.name) for file in run.files.all()]
         inventory = pipeline.read_run(sources, run.name, making, pulse.progress)
         with transaction.atomic():

@@ -59,11 +59,14 @@ def result(comparison: Comparison) -> Path:
 
 
 def attempt(row: Job, number: int) -> Path:
-    """Where attempt ``number`` builds. Whatever earlier attempts left is removed, and the folder itself does not exist."""
-    folder = _made(job(row))
-    for left_over in folder.glob("attempt-*"):
+    """Where attempt ``number`` builds."""
+    return job(row) / f"attempt-{number}.tmp"
+
+
+def clear_attempts(row: Job) -> None:
+    """Remove whatever earlier attempts left, and make the folder that the next one builds in."""
+    for left_over in _made(job(row)).glob("attempt-*"):
         remove(left_over)
-    return folder / f"attempt-{number}.tmp"
 
 
 def early_verdict(comparison: Comparison) -> Path:
