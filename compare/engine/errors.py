@@ -57,6 +57,14 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "worker_killed": ("The worker was killed, most likely because memory ran out", "Try again with fewer dumps at once or on a larger machine"),
     "out_of_memory": ("Memory ran out", "Try again with fewer dumps at once or on a larger machine"),
     "time_limit": ("It took longer than the limit of {seconds} s", "Compare a single step or rank, or raise the limit"),
+    # Comparing
+    "option_unknown": ("There is no option {name}", "See the documentation for those there are"),
+    "option_unavailable": ("The option {name} is not available in this version", "Leave it out"),
+    "option_invalid": ("The option {name} cannot be {value}", "Give a number, or one for each side as LEFT:RIGHT"),
+    "no_such_choice": ("The {name} {value} is not there", "Choose one of: {held}"),
+    "rank_layouts": ("The ranks do not pair: {left} on the left, {right} on the right", "Choose one of each with rank LEFT:RIGHT"),
+    "cannot_write": ("Cannot write: {detail}", "Choose another place"),
+    "stored_format": ("Stored in format {found}, this version reads {known}", "Upload the dump again"),
     # Reading dumps
     "file_missing": ("The file does not exist", "Check the path"),
     "file_forbidden": ("The file may not be read", "Give its reader permission"),

@@ -14,7 +14,7 @@ import tarfile
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from itertools import pairwise
@@ -27,6 +27,9 @@ from compare.engine.ingest.member import Member
 from compare.engine.ingest.source import Meter, Source, os_error, printable
 from compare.engine.model import LeftAside
 
+UNPACKED = 0.3  # the share of reading that unpacking a tar.gz is told as
+LONGEST_LINK = 4096
+ENCRYPTED = 0x1  # bit of a zip member's flags
 LOOSE = 0  # origin of files that came in no archive
 DRIVE = re.compile(r"[A-Za-z]:")
 ZIP_STARTS = (b"PK\x03\x04", b"PK\x05\x06", b"PK\x07\x08")
@@ -84,16 +87,19 @@ class Expander:
     def __exit__(self, *_: object) -> None:
         self.open_files.close()
 
-    def add(self, source: Source) -> None:
-        """Add a loose file, or every member of an archive. Loose files are one tree, each archive is its own. Raises DumpError."""
-        kind = kind_of(source)
-        where = printable(source.name)
-        if kind is None:
-            path = safe_path(source.name, where)
-            self.members.append(Member(path, where, _size(source), LOOSE, partial(source.path.open, "rb")))
-            return
-        self.archives += 1
-        origin = self.archives
+    def add(self, sources: Sequence[Source]) -> None:
+        """Add loose files, and every member of archives. Loose files are one tree, each archive is its own. Raises DumpError."""
+        kinds = [kind_of(source) for source in sources]
+        self.meter.phase(sum(_size(source) for source, kind in zip(sources, kinds, strict=True) if kind == "tar.gz"), until=UNPACKED)
+        for number, (source, kind) in enumerate(zip(sources, kinds, strict=True), LOOSE + 1):
+            where = printable(source.name)
+            if kind is None:
+                path = safe_path(source.name, where)
+                self.members.append(Member(path, where, _size(source), LOOSE, partial(_open_file, source.path)))
+            else:
+                self._archive(source, kind, where, number)
+
+    def _archive(self, source: Source, kind: str, where: str, origin: int) -> None:
         seen = len(self.members)
         try:
             if kind == "zip":
@@ -103,21 +109,23 @@ class Expander:
             else:
                 self._tar_gz(source, where, origin)
         except OSError as error:
-            if isinstance(error, gzip.BadGzipFile):
+            if error.errno is None:  # not the system's: gzip.BadGzipFile
                 raise DumpError("archive_damaged", where, detail=str(error)) from error
             raise os_error(error, where) from error
         except DAMAGE as error:
             raise DumpError("archive_damaged", where, detail=str(error) or type(error).__name__) from error
-        paths = [member.path for member in self.members[seen:]]
-        if len(set(paths)) != len(paths):
-            twice = next(path for path, following in pairwise(sorted(paths)) if path == following)
-            raise DumpError("member_twice", where, member=printable(twice))
+        paths = sorted(member.path for member in self.members[seen:])
+        for path, following in pairwise(paths):
+            if path == following:
+                raise DumpError("member_twice", where, member=printable(path))
 
     def _zip(self, source: Source, where: str, origin: int) -> None:
         _check_directory(source.path, where)
         archive = self.open_files.enter_context(zipfile.ZipFile(source.path))
         infos = archive.infolist()
         _check_count(len(infos), where)
+        if sum(info.file_size for info in infos if _is_json(info.filename)) > limits.LARGEST_JSON:
+            raise DumpError("archive_too_large", where, limit=limits.LARGEST_JSON >> 30)
         for info in infos:
             path = safe_path(info.filename, f"{where}/{printable(info.filename)}")
             if info.is_dir() or not path:
@@ -125,12 +133,15 @@ class Expander:
             place = f"{where}/{printable(path)}"
             mode = info.external_attr >> 16
             if mode & 0o170000 == 0o120000:
-                self._link(path, place, archive.read(info)[:4096].decode("utf-8", "replace") if info.file_size <= 4096 else "/")
+                target = archive.read(info).decode("utf-8", "replace") if info.file_size <= LONGEST_LINK else "/"
+                self._link(path, place, target, path.count("/"))
             elif not _is_json(path):
                 self.members.append(Member(path, place, info.file_size, origin, partial(_not_read, place)))
             else:
-                if info.flag_bits & 0x1:
+                if info.flag_bits & ENCRYPTED:
                     raise DumpError("archive_encrypted", place)
+                if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                    raise DumpError("archive_kind", place, kind=f"zip method {info.compress_type}")
                 if info.file_size > limits.BOMB_FROM and info.file_size > limits.BOMB_RATIO * max(info.compress_size, 1):
                     raise DumpError("archive_bomb", place, size=info.file_size, packed=info.compress_size)
                 self.members.append(Member(path, place, info.file_size, origin, partial(archive.open, info)))
@@ -142,10 +153,10 @@ class Expander:
                 self.members.append(Member(path, place, header.size, origin, opened))
 
     def _tar_gz(self, source: Source, where: str, origin: int) -> None:
-        spool = self.open_files.enter_context(tempfile.TemporaryFile(prefix="probe-web-"))
+        spool = self.open_files.enter_context(tempfile.TemporaryFile(prefix="probe-web-"))  # noqa: SIM115  (the stack closes it)
         total = 0
         with source.path.open("rb") as packed, gzip.GzipFile(fileobj=packed) as unpacked:
-            guarded = _Guarded(cast("IO[bytes]", unpacked), packed, where)
+            guarded = _Guarded(cast("IO[bytes]", unpacked), packed, where, self.meter)
             for path, place, header in self._tar_members(guarded, where):
                 at = spool.tell()
                 if _is_json(path):
@@ -153,19 +164,10 @@ class Expander:
                     if total > limits.LARGEST_JSON:
                         raise DumpError("archive_too_large", where, limit=limits.LARGEST_JSON >> 30)
                     guarded.seek(header.offset_data)
-                    self._copy(guarded, spool, header.size, place)
+                    _copy(guarded, spool, header.size, place)
                 self.members.append(Member(path, place, header.size, origin, partial(_slice_of, spool, at, header.size)))
-            while guarded.read(limits.BLOCK):  # to the end: its checksum is checked there
-                self.meter.add(0)
-
-    def _copy(self, unpacked: _Guarded, spool: IO[bytes], size: int, place: str) -> None:
-        while size:
-            block = unpacked.read(min(size, limits.BLOCK))
-            if not block:
-                raise DumpError("archive_damaged", place, detail="the archive ends within it")
-            spool.write(block)
-            size -= len(block)
-            self.meter.add(0)
+            while guarded.read(limits.BLOCK):
+                pass  # to the end: its checksum is checked there
 
     def _tar_members(self, stream: _Guarded, where: str) -> Iterator[tuple[str, str, tarfile.TarInfo]]:
         with tarfile.open(fileobj=stream, mode="r:") as archive:
@@ -178,17 +180,22 @@ class Expander:
                 place = f"{where}/{printable(header.name)}"
                 path = safe_path(header.name, place)
                 if header.issym() or header.islnk():
-                    self._link(path if header.issym() else "", place, header.linkname)
+                    # a symbolic link starts from its own folder, a hard link from the root of the archive
+                    self._link(path, place, header.linkname, path.count("/") if header.issym() else 0)
                 elif header.isdir() or not path:
                     continue
                 elif not header.isreg() or header.issparse():
                     self.left_aside.append(LeftAside(printable(path), "special_file"))
+                elif header.size < 0:
+                    raise DumpError("archive_damaged", place, detail="its size is negative")
                 else:
                     yield path, f"{where}/{printable(path)}", header
+            if stream.last.strip(b"\0") or len(stream.last) < tarfile.BLOCKSIZE:
+                # tarfile takes a broken header and a missing end for the end
+                raise DumpError("archive_damaged", where, detail="its end is missing: it was cut off, or a header in it is broken")
 
-    def _link(self, path: str, place: str, target: str) -> None:
+    def _link(self, path: str, place: str, target: str, depth: int) -> None:
         """Links are never followed; one that would leave the archive marks the whole archive as hostile."""
-        depth = path.count("/")
         for step in target.replace("\\", "/").split("/"):
             depth += -1 if step == ".." else 0 if step in ("", ".") else 1
             if depth < 0:
@@ -201,20 +208,26 @@ class Expander:
 class _Guarded(io.RawIOBase):
     """What tarfile may read from: no header may ask for much at once, and packed bytes may not grow beyond measure."""
 
-    def __init__(self, stream: IO[bytes], packed: IO[bytes] | None = None, where: str = "") -> None:
+    def __init__(self, stream: IO[bytes], packed: IO[bytes] | None = None, where: str = "", meter: Meter | None = None) -> None:
         self.stream = stream
         self.packed = packed
         self.where = where
+        self.meter = meter
+        self.counted = 0
+        self.last = b""
 
     def read(self, size: int = -1) -> bytes:
         if size < 0 or size > limits.LARGEST_HEADER:
             raise tarfile.ReadError("a header of an impossible size")
+        self.last = self.stream.read(size)
         self._check_growth()
-        return self.stream.read(size)
+        return self.last
 
     def seek(self, offset: int, whence: int = 0) -> int:
         while self.packed is not None and whence == 0 and offset - self.stream.tell() > limits.BLOCK:
-            self.stream.seek(self.stream.tell() + limits.BLOCK)
+            before = self.stream.tell()
+            if self.stream.seek(before + limits.BLOCK) == before:
+                break  # its end
             self._check_growth()
         return self.stream.seek(offset, whence)
 
@@ -222,10 +235,14 @@ class _Guarded(io.RawIOBase):
         return self.stream.tell()
 
     def _check_growth(self) -> None:
-        if self.packed is not None:
-            grown, packed = self.stream.tell(), self.packed.tell()
-            if grown > limits.BOMB_FROM and grown > limits.BOMB_RATIO * packed:
-                raise DumpError("archive_bomb", self.where, size=grown, packed=packed)
+        if self.packed is None:
+            return
+        grown, packed = self.stream.tell(), self.packed.tell()
+        if grown > limits.BOMB_FROM and grown > limits.BOMB_RATIO * packed:
+            raise DumpError("archive_bomb", self.where, size=grown, packed=packed)
+        if self.meter is not None:
+            self.meter.add(packed - self.counted)
+            self.counted = packed
 
 
 def safe_path(name: str, where: str) -> str:
@@ -271,6 +288,19 @@ def _check_directory(path: Path, where: str) -> None:
             directory = struct.unpack_from("<Q", head, 40)[0] if len(head) == 56 else 0
     if directory > limits.LARGEST_DIRECTORY:
         raise DumpError("archive_too_many", where, limit=limits.MOST_MEMBERS)
+
+
+def _open_file(path: Path) -> AbstractContextManager[IO[bytes]]:
+    return path.open("rb")
+
+
+def _copy(unpacked: _Guarded, spool: IO[bytes], size: int, place: str) -> None:
+    while size:
+        block = unpacked.read(min(size, limits.BLOCK))
+        if not block:
+            raise DumpError("archive_damaged", place, detail="the archive ends within it")
+        spool.write(block)
+        size -= len(block)
 
 
 def _not_read(place: str) -> AbstractContextManager[IO[bytes]]:

@@ -30,16 +30,15 @@ def read_side(sources: Sequence[Source], name: str, progress: Progress | None = 
     if not sources:
         raise DumpError("empty_side", shown)
     with Expander(meter) as expander:
-        for source in sources:
-            expander.add(source)
+        expander.add(sources)
         places = arrange(expander.members, expander.left_aside, shown)
-        meter.total = sum(member.size for place in places for member in place.files.values())
+        meter.phase(sum(member.size for place in places for member in place.files.values()), until=1.0)
         digest = new_digest()
         dumps = [_read(place, meter, digest) for place in places]
         left_aside = sorted(expander.left_aside, key=lambda left: (left.path, left.reason))
     if not any(len(dump.records) for dump in dumps):
         raise DumpError("empty_side", dumps[0].place)
-    meter.finish()
+    meter.report()
     return Side(name=name, dumps=dumps, left_aside=left_aside, digest=digest.hexdigest())
 
 

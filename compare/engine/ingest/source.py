@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -28,35 +29,37 @@ class Source:
 class Meter:
     """Counts the bytes read and reports them at most five times a second.
 
-    ``fraction`` never goes back, although ``total`` may grow when a packed archive turns out to hold more than was known.
+    Reading has two phases, unpacking (tar.gz only) and the json itself, each with a total of its own; ``fraction`` runs through both and
+    never goes back.
     """
 
     INTERVAL = 0.2
 
-    def __init__(self, progress: Progress | None, total: int = 0) -> None:
+    def __init__(self, progress: Progress | None) -> None:
         self.progress = progress
-        self.total = total
-        self.bytes = 0
-        self.fraction = 0.0
+        self.total = self.bytes = 0
+        self.start = self.until = self.fraction = 0.0
         self.reported = 0.0
 
+    def phase(self, total: int, until: float) -> None:
+        """Begin to count again: ``total`` bytes bring the fraction from where it is to ``until``."""
+        self.total, self.bytes = total, 0
+        self.start, self.until = self.fraction, until
+
     def add(self, count: int) -> None:
+        """Count bytes. Lets through what the progress function raises (errors.Cancelled)."""
         self.bytes += count
         if self.progress is not None and time.monotonic() - self.reported >= self.INTERVAL:
             self.report()
 
     def report(self) -> None:
+        """Call the progress function now."""
         if self.progress is None:
             return
-        if self.total:
-            self.fraction = max(self.fraction, min(1.0, self.bytes / self.total))
+        done = min(1.0, self.bytes / self.total) if self.total else 0.0
+        self.fraction = max(self.fraction, self.start + done * (self.until - self.start))
         self.progress("read", self.fraction, {"bytes": self.bytes, "of": max(self.total, self.bytes)})
         self.reported = time.monotonic()
-
-    def finish(self) -> None:
-        self.fraction = 1.0
-        self.total = self.bytes
-        self.report()
 
 
 def printable(text: str) -> str:
@@ -71,6 +74,8 @@ def os_error(error: OSError, where: str) -> DumpError:
         return DumpError("file_missing", where)
     if isinstance(error, PermissionError):
         return DumpError("file_forbidden", where)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DumpError("disk_full", where)
     return DumpError("file_unreadable", where, reason=error.strerror or type(error).__name__)
 
 

@@ -97,8 +97,8 @@ def split(read: Callable[[int], bytes], place: str, opened: str | None = None, b
     With ``opened``, the entries of that member are yielded as ``inner`` (if it is an object), and then the member itself with the value
     ``{}``. Values are not validated here; everything between them is, when a run is iterated. Equal keys come as often as they occur.
 
-    Raises DumpError at ``place``: not_json (also for JSON that is no object), json_truncated, file_empty, not_utf8, other_encoding, too_deep,
-    entry_too_large.
+    Raises DumpError at ``place``: not_json (also for JSON that is no object), json_truncated, file_empty, not_utf8, other_encoding,
+    too_deep, entry_too_large.
     """
     return _Splitter(read, place, opened, block_size).runs()
 

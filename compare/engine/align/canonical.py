@@ -1,0 +1,107 @@
+"""Raw module paths → canonical paths, and the layer they belong to.
+
+Works on the distinct paths of a dump (a few thousand at most), never on its records.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+ROOT = "(root)"
+VOCABULARY = Path(__file__).with_name("vocabulary")
+_NUMBER = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """``vocabulary/names.yaml``: which components of a path are wrappers, which prefixes of a class name a variant."""
+
+    anywhere: frozenset[str]
+    leading: frozenset[str]
+    sequences: tuple[tuple[str, ...], ...]
+    inside: frozenset[str]
+    class_prefixes: tuple[str, ...]
+    roots: dict[str, str]
+
+
+@lru_cache(maxsize=1)
+def naming() -> Naming:
+    document: dict[str, Any] = yaml.safe_load((VOCABULARY / "names.yaml").read_text("utf-8"))
+    wrappers = document["wrappers"]
+    return Naming(
+        anywhere=frozenset(wrappers["anywhere"]),
+        leading=frozenset(wrappers["leading"]),
+        sequences=tuple(tuple(s) for s in wrappers["sequences"]),
+        inside=frozenset(wrappers["inside"]),
+        class_prefixes=tuple(document["class_prefixes"]),
+        roots=dict(document["roots"]),
+    )
+
+
+def canonical_path(raw: str) -> str:
+    """``_fsdp_wrapped_module.model.layers.0._fsdp_wrapped_module.mlp`` → ``model.layers.0.mlp``; nothing but wrappers → ``(root)``."""
+    names = naming()
+    parts = [part for part in raw.split(".") if part and part not in names.anywhere]
+    if len(parts) > 1 and _NUMBER.fullmatch(parts[0]):  # start(model=[...]) puts the position in the list first
+        parts = parts[1:]
+    trimmed = True
+    while trimmed and parts:
+        trimmed = False
+        if parts[0] in names.leading:
+            parts, trimmed = parts[1:], True
+        for sequence in names.sequences:
+            if tuple(parts[: len(sequence)]) == sequence:
+                parts, trimmed = parts[len(sequence) :], True
+    parts = [part for part in parts if part not in names.inside]
+    if not parts:
+        return ROOT
+    if parts[0] in names.roots:
+        parts = [*names.roots[parts[0]].split("."), *parts[1:]]
+    return ".".join(parts)
+
+
+def is_inside_wrapper(raw: str) -> bool:
+    """Whether the path names the module inside a wrapper (``q_proj.base_layer``), which shares its canonical path with the wrapper."""
+    return not naming().inside.isdisjoint(raw.split("."))
+
+
+def plain_class(name: str) -> str:
+    """A class name without the prefix of a kernel variant or sharding: ``FSDPQwen2RMSNorm`` → ``Qwen2RMSNorm``."""
+    for prefix in naming().class_prefixes:
+        if name.startswith(prefix) and name[len(prefix) : len(prefix) + 1].isupper():
+            return name[len(prefix) :]
+    return name
+
+
+def layer_of(path: str) -> int:
+    """The layer number in a canonical path, -1 outside the layers: the first component that is a number."""
+    for part in path.split("."):
+        if part.isdigit():
+            return int(part)
+    return -1
+
+
+def with_layer(path: str, layer: int) -> str:
+    """The same path in another layer: how a shared module is named by the layer that called it."""
+    parts = path.split(".")
+    for position, part in enumerate(parts):
+        if part.isdigit():
+            parts[position] = str(layer)
+            return ".".join(parts)
+    return path
+
+
+def template_of(path: str) -> str:
+    """``model.layers.3.mlp`` → ``model.layers.<n>.mlp``: the key of a vocabulary file."""
+    parts = path.split(".")
+    for position, part in enumerate(parts):
+        if part.isdigit():
+            parts[position] = "<n>"
+            break
+    return ".".join(parts)

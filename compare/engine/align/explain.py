@@ -1,0 +1,91 @@
+"""Why a record has no partner. One code a record, from the contract's list; NOT_FOUND is no explanation but the lack of one."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+
+from compare.engine.align.canonical import ROOT, is_inside_wrapper, layer_of, template_of
+from compare.engine.align.conventions import fill
+from compare.engine.align.nodes import Nodes, Sides
+from compare.engine.align.pairs import Pairs
+from compare.engine.model import Bool, Direction, Dump, Leaf, RecordKind, UInt8
+
+
+class Explanation(IntEnum):
+    MATCHED = 0
+    NO_BACKWARD_ON_OTHER_SIDE = 1
+    FUSED_AWAY = 2
+    WRAPPER = 3
+    NOT_CALLED = 4
+    RECOMPUTE = 5
+    IDENTITY = 6
+    PLACEHOLDER = 7
+    DIFFERENT_KIND = 8
+    OTHER_CALLS = 9
+    NOT_FOUND = 10
+
+
+CODES = {code: code.name.lower() for code in Explanation}
+# Explanations under which the other side could not have the record at all: they do not stop "identical".
+STRUCTURAL = (Explanation.FUSED_AWAY, Explanation.WRAPPER, Explanation.NOT_CALLED, Explanation.RECOMPUTE, Explanation.IDENTITY, Explanation.PLACEHOLDER)
+
+
+def matched_records(pairs: Pairs, dump: Dump, side: int, usable: Bool) -> Bool:
+    """Records of which at least one slot is in a pair whose two ends can be compared (``usable``, one a pair)."""
+    lists = pairs.slots[side]
+    used = np.repeat(usable, lists.counts())
+    matched = np.zeros(len(dump.records), bool)
+    matched[dump.slots.record[lists.values[used]]] = True
+    return matched
+
+
+def explain(sides: Sides, nodes: Nodes, matched: tuple[Bool, Bool]) -> tuple[UInt8, UInt8]:
+    """One Explanation a record of each side (rows that only construct.json names: MATCHED)."""
+    left, right = (_side(sides, nodes, matched, side) for side in (0, 1))
+    return left, right
+
+
+def _side(sides: Sides, nodes: Nodes, matched: tuple[Bool, Bool], side: int) -> UInt8:
+    dump, other = sides.dumps[side], sides.dumps[1 - side]
+    records, places = dump.records, sides.places[side]
+    found = np.full(len(records), Explanation.NOT_FOUND, np.uint8)
+    node = nodes.node_of[side]
+    partner = nodes.records[1 - side].counts()[node] > 0
+    is_api = records.kind == RecordKind.API
+    forward = records.direction == Direction.FORWARD
+    found[is_api] = Explanation.OTHER_CALLS
+    found[~is_api & partner & forward] = Explanation.DIFFERENT_KIND
+    lacks = _lacking(sides, side)
+    for code in np.unique(lacks[lacks != Explanation.NOT_FOUND]):
+        found[~is_api & forward & (lacks[places.path] == code)] = code
+    found[~is_api & nodes.recompute[node]] = Explanation.RECOMPUTE
+    root = np.array([text == ROOT for text in sides.names.texts] or [False])
+    found[~is_api & root[places.path] & ~partner] = Explanation.WRAPPER
+    inside = np.array([is_inside_wrapper(path) for path in dump.paths] or [False])
+    found[inside[records.path] & ~is_api] = Explanation.WRAPPER
+    if not (other.records.direction[other.records.recorded] == Direction.BACKWARD).any():
+        found[~forward] = Explanation.NO_BACKWARD_ON_OTHER_SIDE
+    found[_only_placeholders(dump) & ~(found == Explanation.NO_BACKWARD_ON_OTHER_SIDE)] = Explanation.PLACEHOLDER
+    found[matched[side] | ~records.recorded] = Explanation.MATCHED
+    return found
+
+
+def _lacking(sides: Sides, side: int) -> UInt8:
+    """By canonical path: what the other side's convention says about modules that it does not have."""
+    codes = np.full(len(sides.names.texts), Explanation.NOT_FOUND, np.uint8)
+    convention = sides.places[1 - side].convention
+    if convention is not None and not sides.same_code:
+        for module, code in convention.lacks.items():
+            for index, text in enumerate(sides.names.texts):
+                if template_of(text) == module and fill(module, layer_of(text), 0) == text:
+                    codes[index] = Explanation[code.upper()]
+    return codes
+
+
+def _only_placeholders(dump: Dump) -> Bool:
+    """Records whose slots all stand for nothing: null or never resolved."""
+    empty = np.isin(dump.slots.leaf, (Leaf.NULL, Leaf.PLACEHOLDER))
+    filled = np.bincount(dump.slots.record[~empty], minlength=len(dump.records))
+    return filled == 0

@@ -1,0 +1,272 @@
+"""Which slots of both sides hold the same numbers, and why.
+
+Where both sides run the same code, slots of a node pair by name. Otherwise they pair by quantity: what the vocabulary says a slot holds, not
+how it is called. A partner may live in another module (the residual stream) or be several slots side by side (q, k, v).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from compare.engine.align.conventions import decoder, fill, pattern_of
+from compare.engine.align.nodes import Lists, Nodes, Sides
+from compare.engine.align.places import Interner
+from compare.engine.align.quantities import quantities_of
+from compare.engine.model import Direction, Dump, Group, Int32, Int64, Leaf, RecordKind, UInt8
+
+
+class Relation(IntEnum):
+    SAME = 0
+    CONCAT = 1
+    SUM = 2
+    ALIAS = 3
+    SHARD_CONCAT = 4
+    REPLICATED = 5
+
+
+class Reason(IntEnum):
+    """Why two slots are a pair."""
+
+    SAME_SLOT = 0  # same module, same slot name, same code
+    SAME_QUANTITY = 1  # the vocabulary says that both hold the same tensor
+    FUSED_PARTS = 2  # the parts, laid side by side, are the fused tensor
+    RESIDUAL_STREAM = 3  # the sum exists on the other side only inside the next norm
+    ELSEWHERE = 4  # the same tensor, seen in another module
+    SAME_NAME = 5  # same module path and slot name, code not known to be the same
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """One row a pair, in execution order of the primary side.
+
+    ``slots`` lists the slots of each side; ``elsewhere`` has bit 1 (left) or 2 (right) where the partner lives in another module than the node.
+    ``quantity`` indexes ``quantity_names`` (-1: none). ``group`` is INPUT where either side sees the tensor as the node's input.
+    """
+
+    node: Int32
+    group: UInt8
+    direction: UInt8
+    relation: UInt8
+    reason: UInt8
+    elsewhere: UInt8
+    quantity: Int32
+    slots: tuple[Lists, Lists]
+    quantity_names: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    node: int
+    group: int
+    relation: Relation
+    reason: Reason
+    elsewhere: int
+    quantity: int
+    left: Sequence[int]
+    right: Sequence[int]
+
+
+def pairs_of(sides: Sides, nodes: Nodes, primary: int) -> Pairs:
+    """``primary``: the side whose order of execution counts (0 left, 1 right)."""
+    quantity_names = Interner()
+    quantities = [quantities_of(d, p, sides.layers, sides.names, quantity_names) for d, p in zip(sides.dumps, sides.places, strict=True)]
+    slot_node = [nodes.node_of[side][sides.dumps[side].slots.record] for side in (0, 1)]
+    blocks = [_by_name(sides, nodes, slot_node, quantities)]
+    if not sides.same_code:
+        rows = list(_by_quantity(sides, nodes, slot_node, quantities, quantity_names))
+        blocks.append(_columns(rows))
+    return _ordered(sides, nodes, blocks, primary, quantity_names)
+
+
+type_columns = tuple[Int32, UInt8, UInt8, UInt8, UInt8, Int32, Lists, Lists]
+
+
+def _by_name(sides: Sides, nodes: Nodes, slot_node: list[Int32], quantities: list[Int32]) -> type_columns:
+    """Slots of the same node with the same name. Across conventions only parameters, and modules that neither vocabulary describes."""
+    names = Interner()
+    keys, kept = [], []
+    for side in (0, 1):
+        dump = sides.dumps[side]
+        shared = np.array([names(name) for name in dump.slot_names] or [0], np.int64)
+        usable = dump.slots.leaf != Leaf.PLACEHOLDER
+        if not sides.same_code:
+            usable &= (dump.slots.group == Group.PARAMETERS) | (dump.slots.group == Group.PARAMETERS_GRAD) | _undescribed(sides, side)
+            usable &= quantities[side] < 0
+        rows = np.flatnonzero(usable)
+        kept.append(rows)
+        keys.append(slot_node[side][rows].astype(np.int64) * (1 << 24) + shared[dump.slots.name[rows]])
+    both = np.intersect1d(keys[0], keys[1])
+    lists = []
+    for side in (0, 1):
+        wanted = np.isin(keys[side], both)
+        rows, key = kept[side][wanted], keys[side][wanted]
+        order = np.argsort(key, kind="stable")
+        start = np.searchsorted(key[order], np.r_[both, np.iinfo(np.int64).max])
+        lists.append(Lists(start.astype(np.int64), rows[order].astype(np.int32)))
+    first = [lists[side].values[lists[side].start[:-1]] if len(both) else np.zeros(0, np.int32) for side in (0, 1)]
+    several = (lists[0].counts() > 1) | (lists[1].counts() > 1)
+    relation = np.where(several, Relation.CONCAT, Relation.SAME).astype(np.uint8)
+    by_name = Reason.SAME_SLOT if sides.same_code else Reason.SAME_NAME
+    described = sides.dumps[0].slots.group[first[0]] >= Group.PARAMETERS if len(both) else np.zeros(0, bool)
+    described &= sides.dumps[0].slots.group[first[0]] != Group.OUTPUT if len(both) else described
+    reason = np.where(several, Reason.FUSED_PARTS, np.where(described, Reason.SAME_SLOT, by_name)).astype(np.uint8)
+    node = (both >> 24).astype(np.int32)
+    group = sides.dumps[0].slots.group[first[0]] if len(both) else np.zeros(0, np.uint8)
+    quantity = np.full(len(both), -1, np.int32)
+    if len(both):
+        same = quantities[0][first[0]] == quantities[1][first[1]]
+        quantity = np.where(same, quantities[0][first[0]], -1).astype(np.int32)
+    return node, group, relation, reason, np.zeros(len(both), np.uint8), quantity, lists[0], lists[1]
+
+
+def _undescribed(sides: Sides, side: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    """Slots of module records that no vocabulary of either side describes (a visual tower, say)."""
+    from compare.engine.align.canonical import template_of
+
+    dump, places = sides.dumps[side], sides.places[side]
+    described = np.array(
+        [any(p.convention is not None and template_of(text) in p.convention.tensors for p in sides.places) for text in sides.names.texts] or [False]
+    )
+    module = dump.records.kind == RecordKind.MODULE
+    return (module & ~described[places.path])[dump.slots.record]
+
+
+def _by_quantity(
+    sides: Sides, nodes: Nodes, slot_node: list[Int32], quantities: list[Int32], names: Interner
+) -> Iterator[_Row]:
+    here = [_slots_in_nodes(sides.dumps[s], slot_node[s], quantities[s]) for s in (0, 1)]
+    homes = [_homes(sides.dumps[s], nodes, slot_node[s], quantities[s]) for s in (0, 1)]
+    parts = _concat_parts(names)
+    done: tuple[set[int], set[int]] = (set(), set())
+    for (node, quantity), left in here[0].items():
+        right = here[1].get((node, quantity))
+        if right is not None:
+            yield _row(sides, node, quantity, [left[0]], [right[0]], Relation.SAME, Reason.SAME_QUANTITY, 0)
+            done[0].update(left)
+            done[1].update(right)
+    for side in (0, 1):
+        other = 1 - side
+        for (node, quantity), slots in here[side].items():
+            if slots[0] in done[side]:
+                continue
+            call = int(nodes.call[node])
+            found = _partners(homes[other], parts, call, quantity)
+            if found is None:
+                continue
+            several = len(found) > 1
+            in_node = all(int(slot_node[other][slot]) == node for slot in found)
+            stream = pattern_of(names.texts[quantity])[0] == "stream.<n>" and not in_node
+            relation = Relation.CONCAT if several else Relation.SAME if in_node else Relation.ALIAS
+            reason = Reason.FUSED_PARTS if several else Reason.RESIDUAL_STREAM if stream else Reason.ELSEWHERE
+            elsewhere = 0 if in_node else 1 << other
+            ordered = ([slots[0]], found) if side == 0 else (found, [slots[0]])
+            yield _row(sides, node, quantity, *ordered, relation, reason, elsewhere)
+            done[side].update(slots)
+            if in_node:
+                done[other].update(found)
+
+
+def _row(
+    sides: Sides, node: int, quantity: int, left: list[int], right: list[int], relation: Relation, reason: Reason, elsewhere: int
+) -> _Row:
+    groups = []
+    if not elsewhere & 1:
+        groups.append(int(sides.dumps[0].slots.group[left[0]]))
+    if not elsewhere & 2:
+        groups.append(int(sides.dumps[1].slots.group[right[0]]))
+    return _Row(node, min(groups), relation, reason, elsewhere, quantity, left, right)
+
+
+def _slots_in_nodes(dump: Dump, slot_node: Int32, quantities: Int32) -> dict[tuple[int, int], list[int]]:
+    """(node, quantity) → slots, outputs first: of several slots with the same tensor the produced one speaks."""
+    found: dict[tuple[int, int], list[int]] = {}
+    rows = np.flatnonzero(quantities >= 0)
+    rows = rows[np.argsort(dump.slots.group[rows] != Group.OUTPUT, kind="stable")]
+    for node, quantity, slot in zip(slot_node[rows].tolist(), quantities[rows].tolist(), rows.tolist(), strict=True):
+        found.setdefault((node, quantity), []).append(slot)
+    return found
+
+
+def _homes(dump: Dump, nodes: Nodes, slot_node: Int32, quantities: Int32) -> dict[tuple[int, int], int]:
+    """(call, quantity) → the slot where the tensor is first put out, or first taken in where nobody puts it out. Modules before API calls."""
+    rows = np.flatnonzero(quantities >= 0)
+    is_api = dump.records.kind[dump.slots.record[rows]] == RecordKind.API
+    rows = rows[np.lexsort((rows, dump.slots.group[rows] != Group.OUTPUT, is_api))]
+    homes: dict[tuple[int, int], int] = {}
+    for call, quantity, slot in zip(nodes.call[slot_node[rows]].tolist(), quantities[rows].tolist(), rows.tolist(), strict=True):
+        homes.setdefault((call, quantity), slot)
+    return homes
+
+
+def _concat_parts(names: Interner) -> dict[int, list[int]]:
+    """Quantity → the quantities that make it up side by side, for those that occur."""
+    parts = {}
+    for index, text in enumerate(list(names.texts)):
+        pattern, layer = pattern_of(text)
+        if pattern in decoder().concat:
+            parts[index] = [names(fill(part, layer, 0)) for part in decoder().concat[pattern]]
+    return parts
+
+
+def _partners(homes: dict[tuple[int, int], int], parts: dict[int, list[int]], call: int, quantity: int) -> list[int] | None:
+    home = homes.get((call, quantity))
+    if home is not None:
+        return [home]
+    members = [homes.get((call, part)) for part in parts.get(quantity, [])]
+    if members and all(member is not None for member in members):
+        return [member for member in members if member is not None]
+    return None
+
+
+def _columns(rows: list[_Row]) -> type_columns:
+    def column(values: list[int], dtype: type[np.generic]) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
+        return np.array(values, dtype=dtype)
+
+    def lists(members: list[Sequence[int]]) -> Lists:
+        start = np.cumsum([0, *map(len, members)])
+        return Lists(start.astype(np.int64), np.array([slot for slots in members for slot in slots], np.int32))
+
+    return (
+        np.array([r.node for r in rows], np.int32),
+        np.array([r.group for r in rows], np.uint8),
+        np.array([r.relation for r in rows], np.uint8),
+        np.array([r.reason for r in rows], np.uint8),
+        np.array([r.elsewhere for r in rows], np.uint8),
+        np.array([r.quantity for r in rows], np.int32),
+        lists([r.left for r in rows]),
+        lists([r.right for r in rows]),
+    )
+
+
+def _ordered(sides: Sides, nodes: Nodes, blocks: list[type_columns], primary: int, names: Interner) -> Pairs:
+    """All blocks as one table, sorted by when the primary side had finished the pair; inputs before parameters before outputs."""
+    node, group, relation, reason, elsewhere, quantity = (np.concatenate([block[i] for block in blocks]) for i in range(6))
+    lists = [_joined([block[6 + side] for block in blocks]) for side in (0, 1)]
+    slots = sides.dumps[primary].slots
+    mine = lists[primary]
+    last = np.maximum.reduceat(slots.record[mine.values], mine.start[:-1]) if len(node) else np.zeros(0, np.int32)
+    first = mine.values[mine.start[:-1]] if len(node) else np.zeros(0, np.int32)
+    order = np.lexsort((first, group, last))
+    return Pairs(
+        node=node[order], group=group[order], direction=nodes.direction[node[order]], relation=relation[order], reason=reason[order],
+        elsewhere=elsewhere[order], quantity=quantity[order], slots=(_taken(lists[0], order), _taken(lists[1], order)), quantity_names=names.texts,
+    )  # fmt: skip
+
+
+def _joined(lists: list[Lists]) -> Lists:
+    counts = np.concatenate([one.counts() for one in lists])
+    return Lists(np.r_[0, np.cumsum(counts)].astype(np.int64), np.concatenate([one.values for one in lists]))
+
+
+def _taken(lists: Lists, order: Int64) -> Lists:
+    counts = lists.counts()[order]
+    start = np.r_[0, np.cumsum(counts)].astype(np.int64)
+    source = np.repeat(lists.start[:-1][order] - start[:-1], counts) + np.arange(start[-1])
+    return Lists(start, lists.values[source])

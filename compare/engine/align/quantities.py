@@ -1,0 +1,121 @@
+"""Which named tensor of the model (quantity) each slot of a dump holds, by the vocabulary of the dump's convention."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from compare.engine.align.canonical import layer_of, template_of
+from compare.engine.align.conventions import Convention, Variant, fill
+from compare.engine.align.places import Interner, Places
+from compare.engine.model import Direction, Dump, Group, Int32, Int64, Leaf, RecordKind
+
+FLOATING = ("float", "bfloat", "half", "double")
+MOST_RANKS = 4  # a slot rule may name the first four tensors of a kind
+
+
+def is_floating(dtype: str) -> bool:
+    return dtype.rpartition(".")[2].lower().startswith(FLOATING)
+
+
+@dataclass(frozen=True, slots=True)
+class SlotIndex:
+    """Lookups from (record, rule) to slot: tensors by kind and rank, and any slot by its name."""
+
+    ranked: Int32  # [records, group INPUT|OUTPUT, floating|integer, rank] → slot or -1
+    floats: Int32  # floating-point input tensors of each record
+    by_name: Int64  # sorted record * names + name
+    slot_by_name: Int64
+    names: dict[str, int]
+
+    def find(self, records: Int64, rule: str) -> Int32:
+        """The slot that ``rule`` names in each record, -1 where there is none."""
+        group, _, rest = rule.partition(".")
+        kind, _, rank = rest.partition(".")
+        if kind in ("float", "int") and rank.isdigit():
+            return self.ranked[records, 0 if group == "input" else 1, 0 if kind == "float" else 1, int(rank)]
+        name = self.names.get(rule)
+        if name is None or not len(self.by_name):
+            return np.full(len(records), -1, np.int32)
+        key = records * len(self.names) + name
+        place = np.minimum(np.searchsorted(self.by_name, key), len(self.by_name) - 1)
+        return np.where(self.by_name[place] == key, self.slot_by_name[place], -1).astype(np.int32)
+
+
+def index_slots(dump: Dump) -> SlotIndex:
+    slots = dump.slots
+    floating = np.array([is_floating(dtype) for dtype in dump.dtypes] or [False])
+    tensor = slots.leaf == Leaf.TENSOR
+    is_float = tensor & floating[slots.dtype]
+    ranked = np.full((len(dump.records), 2, 2, MOST_RANKS), -1, np.int32)
+    counts = np.zeros(len(dump.records), np.int32)
+    for side, group in enumerate((Group.INPUT, Group.OUTPUT)):
+        for kind, chosen in enumerate((is_float, tensor & ~is_float)):
+            rows = np.flatnonzero(chosen & (slots.group == group))
+            record = slots.record[rows]
+            first = np.r_[True, record[1:] != record[:-1]] if len(rows) else np.zeros(0, bool)
+            starts = np.flatnonzero(first)
+            rank = np.arange(len(rows)) - np.repeat(starts, np.diff(np.r_[starts, len(rows)]))
+            low = rank < MOST_RANKS
+            ranked[record[low], side, kind, rank[low]] = rows[low]
+            if side == 0 and kind == 0:
+                counts = np.bincount(record, minlength=len(dump.records)).astype(np.int32)
+    key = slots.record.astype(np.int64) * max(len(dump.slot_names), 1) + slots.name
+    order = np.argsort(key, kind="stable")
+    names = {name: i for i, name in enumerate(dump.slot_names)}
+    return SlotIndex(ranked, counts, key[order], order, names)
+
+
+def quantities_of(dump: Dump, places: Places, layers: int, texts: Interner, names: Interner) -> Int32:
+    """One quantity (index into ``names``) a slot, -1 where the vocabulary knows none. ``texts`` holds the canonical paths of ``places``.
+
+    Only forward records carry quantities: a gradient is not the tensor itself.
+    """
+    found = np.full(len(dump.slots), -1, np.int32)
+    convention = places.convention
+    if convention is None:
+        return found
+    index = index_slots(dump)
+    records = dump.records
+    forward = np.flatnonzero(records.recorded & (records.direction == Direction.FORWARD) & (records.kind <= RecordKind.API))
+    api = records.kind[forward] == RecordKind.API
+    above = np.where(records.parent[forward] >= 0, places.path[records.parent[forward]], -1)
+    module = np.where(api, above, places.path[forward])
+    call_name = np.where(api, places.path[forward], -1)
+    keys = np.stack([module, call_name, index.floats[forward]], axis=1)
+    distinct, group = np.unique(keys, axis=0, return_inverse=True)
+    order = np.argsort(group.reshape(-1), kind="stable")
+    bounds = np.searchsorted(group.reshape(-1)[order], np.arange(len(distinct) + 1))
+    for row, (path, api_name, floats) in enumerate(distinct.tolist()):
+        if path < 0:
+            continue
+        text = texts.texts[path]
+        entry = template_of(text) + (f"/{texts.texts[api_name]}" if api_name >= 0 else "")
+        variant = convention.variant(entry, floats)
+        if variant is not None:
+            members = forward[order[bounds[row] : bounds[row + 1]]]
+            _assign(found, variant, index, members, layer_of(text), layers, convention, names, texts)
+    return found
+
+
+def _assign(
+    found: Int32, variant: Variant, index: SlotIndex, records: Int64, layer: int, layers: int, convention: Convention, names: Interner, texts: Interner
+) -> None:
+    for rules, quantities in variant.slots:
+        slot = np.full(len(records), -1, np.int32)
+        for rule in rules:
+            slot = np.where(slot >= 0, slot, index.find(records, rule))
+        quantity = _choose(quantities, convention, layer, layers, texts)
+        slot = slot[slot >= 0]
+        found[slot] = names(fill(quantity, layer, layers))
+
+
+def _choose(quantities: tuple[str, ...], convention: Convention, layer: int, layers: int, texts: Interner) -> str:
+    """Of alternative quantities the first that some module of this convention, present in the dumps, puts out."""
+    for quantity in quantities[:-1]:
+        for module, variants in convention.tensors.items():
+            puts_out = any(quantity in q for v in variants for rules, q in v.slots if rules[0].startswith("output."))
+            if puts_out and texts.has(fill(module, layer, layers)):
+                return quantity
+    return quantities[-1]

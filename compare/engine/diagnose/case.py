@@ -1,0 +1,137 @@
+"""Everything known about one pair of dumps: the tables of align and measure, and the names the verdict uses."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from compare.engine.align.canonical import layer_of
+from compare.engine.align.conventions import decoder
+from compare.engine.align.explain import explain, matched_records
+from compare.engine.align.nodes import Nodes, NodeKind, Sides, nodes_of, sides_of
+from compare.engine.align.pairs import Pairs, Reason, pairs_of
+from compare.engine.ingest import Progress
+from compare.engine.measure.grades import Grades, grades_of
+from compare.engine.measure.noise import Noise, noise_of
+from compare.engine.measure.statistics import Differences, differences_of
+from compare.engine.model import Bool, Dump, Group, Int32, UInt8
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One left dump against one right dump (one rank of a part).
+
+    ``primary`` is the side whose order of execution counts. ``layer`` is the layer of each pair's node. ``position`` is each pair's place among the
+    compared pairs (-1: not compared), ``compared`` their number.
+    """
+
+    sides: Sides
+    nodes: Nodes
+    pairs: Pairs
+    differences: Differences
+    noise: Noise
+    grades: Grades
+    layer: Int32
+    primary: int
+    exact: bool
+    step: int | None
+    rank: int | None
+    explanations: tuple[UInt8, UInt8]
+    matched: tuple[Bool, Bool]
+    _representatives: dict[tuple[int, str], int] = field(default_factory=dict)
+
+    @property
+    def dumps(self) -> tuple[Dump, Dump]:
+        return self.sides.dumps
+
+    def position(self) -> Int32:
+        compared = self.grades.comparable
+        return np.where(compared, np.cumsum(compared) - 1, -1).astype(np.int32)
+
+    def quantity(self, pair: int) -> str | None:
+        index = int(self.pairs.quantity[pair])
+        return None if index < 0 else self.pairs.quantity_names[index]
+
+    def call(self, pair: int) -> int:
+        return int(self.nodes.call[self.pairs.node[pair]])
+
+    def representative(self, call: int, quantity: str) -> int | None:
+        """The pair that speaks for a quantity of one call: where it is put out, else where it is first seen."""
+        if not self._representatives and len(self.pairs):
+            self._representatives.update(_representatives(self))
+        return self._representatives.get((call, quantity))
+
+    def records_of(self, node: int, side: int) -> list[str]:
+        """Names of a node's records on one side."""
+        return [self.dumps[side].records.name[int(record)] for record in self.nodes.records[side][node]]
+
+    def pair_records(self, pair: int, side: int) -> list[str]:
+        dump = self.dumps[side]
+        found = dict.fromkeys(int(dump.slots.record[slot]) for slot in self.pairs.slots[side][pair])
+        return [dump.records.name[record] for record in found]
+
+    def slot_name(self, pair: int, side: int) -> str:
+        dump = self.dumps[side]
+        return dump.slot_names[int(dump.slots.name[self.pairs.slots[side][pair][0]])]
+
+
+def _representatives(case: Case) -> dict[tuple[int, str], int]:
+    pairs, grades = case.pairs, case.grades
+    rows = np.flatnonzero((pairs.quantity >= 0) & grades.comparable & (pairs.direction == 0))
+    put_out = (pairs.group[rows] == Group.OUTPUT) & (pairs.reason[rows] != Reason.ELSEWHERE)
+    rows = rows[np.lexsort((rows, ~put_out))]
+    found: dict[tuple[int, str], int] = {}
+    for call, quantity, row in zip(case.nodes.call[pairs.node[rows]].tolist(), pairs.quantity[rows].tolist(), rows.tolist(), strict=True):
+        found.setdefault((call, pairs.quantity_names[quantity]), row)
+    return found
+
+
+def module_name(case: Case, node: int) -> str:
+    """The canonical name of a node: its module path; for an API call ``<module path>/<Prefix.api.N>``, without a module its bare name."""
+    nodes = case.nodes
+    path = nodes.names[int(nodes.path[node])]
+    if nodes.kind[node] != NodeKind.API:
+        return path
+    call = f"{path}.{int(nodes.number[node])}"
+    above = int(nodes.parent[node])
+    return call if above < 0 else f"{nodes.names[int(nodes.path[above])]}/{call}"
+
+
+def maker_of(case: Case, quantity: str, pair: int) -> str:
+    """The module that makes a quantity, as far as the dumps know it: a fused name where either side is fused, else the closest module around it."""
+    known = {case.nodes.names[i] for i in np.unique(case.nodes.path)}
+    path = decoder().made_by(quantity, case.sides.layers)
+    if path is None:
+        return module_name(case, int(case.pairs.node[pair]))
+    whole = decoder().whole_of(quantity)
+    if path not in known and whole is not None:
+        path = decoder().made_by(whole, case.sides.layers) or path
+    while path not in known and "." in path and layer_of(path) >= 0:
+        path = path.rpartition(".")[0]
+    return path if path in known else module_name(case, int(case.pairs.node[pair]))
+
+
+def build_case(left: Dump, right: Dump, *, primary: int, exact: bool, spent: dict[str, float], watch: Progress) -> Case:
+    """Aligns and measures. Adds the seconds it took to ``spent`` (``align_s``, ``measure_s``) and tells ``watch`` between the two."""
+    begin = time.perf_counter()
+    sides = sides_of(left, right)
+    nodes = nodes_of(sides)
+    pairs = pairs_of(sides, nodes, primary)
+    aligned = time.perf_counter()
+    spent["align_s"] += aligned - begin
+    watch("measure", 0.0, {"pairs": len(pairs)})
+    differences = differences_of(pairs, sides.dumps)
+    noise = noise_of(pairs, differences)
+    layer = nodes.layer[pairs.node] if len(pairs) else np.zeros(0, np.int32)
+    grades = grades_of(pairs, sides.dumps, layer, differences, noise, exact=exact)
+    usable = grades.comparable | grades.nothing
+    matched = (matched_records(pairs, left, 0, usable), matched_records(pairs, right, 1, usable))
+    explanations = explain(sides, nodes, matched)
+    spent["measure_s"] += time.perf_counter() - aligned
+    return Case(
+        sides=sides, nodes=nodes, pairs=pairs, differences=differences, noise=noise, grades=grades, layer=layer, primary=primary, exact=exact,
+        step=left.step if left.step is not None else right.step, rank=left.rank if left.rank is not None else right.rank,
+        explanations=explanations, matched=matched,
+    )  # fmt: skip

@@ -1,0 +1,94 @@
+"""The verdict in one sentence, with the number that proves it and what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from compare.engine.diagnose.case import Case
+from compare.engine.diagnose.layers import LayerRow
+from compare.engine.diagnose.origins import Kind, Origin
+from compare.engine.diagnose.premises import Premise
+from compare.engine.diagnose.words import Text, both, number, percent, short
+from compare.engine.measure.statistics import MAX, NORM
+
+NAMES = ("Max", "Min", "Mean", "Norm")  # in the order of Statistic
+
+
+def diverged(case: Case, origin: Origin, premises: Sequence[Premise]) -> Text:
+    where = short(origin.module)
+    values = _values(case, origin.pair)
+    slot = case.slot_name(origin.pair, case.primary)
+    said = {
+        Kind.WEIGHTS: both(f"weights differ ({values})", f"权重不同（{values}）"),
+        Kind.NONFINITE: both(f"NaN or Inf in {slot} on one side only ({values})", f"{slot} 仅一侧出现 NaN 或 Inf（{values}）"),
+        Kind.ORIGIN: both(f"{slot} differs while its inputs agree ({values})", f"{slot} 不同而输入一致（{values}）"),
+        Kind.BETWEEN: both(
+            f"between {short(origin.after or '(start)')} and {short(origin.before or '?')}, where nothing was dumped ({values})",
+            f"位于 {short(origin.after or '（开头）')} 与 {short(origin.before or '?')} 之间，其间没有采集数据（{values}）",
+        ),
+    }[origin.kind]
+    tail = _failed_positions(premises)
+    return both(f"First divergence: {where} — {said['en']}{tail['en']}", f"首个差异：{where} — {said['zh']}{tail['zh']}")
+
+
+def _values(case: Case, pair: int) -> str:
+    """The statistics that leave their limit, both sides; the largest first, at most two."""
+    left, right = case.differences.sides
+    over = np.flatnonzero(case.grades.over[pair])
+    ranked = sorted(over.tolist(), key=lambda s: (s != NORM, -np.nan_to_num(case.differences.relative[pair, s], nan=np.inf)))
+    chosen = ranked[:2] or [int(NORM) if case.differences.compared[pair, NORM] else int(MAX)]
+    return ", ".join(f"{NAMES[s]} {number(float(left.values[pair, s]))} / {number(float(right.values[pair, s]))}" for s in chosen)
+
+
+def _failed_positions(premises: Sequence[Premise]) -> Text:
+    if any(p.code == "positions" and p.state == "failed" for p in premises):
+        return both("; the positions differ", "；位置编号也不同")
+    return both("", "")
+
+
+def consistent(cases: Sequence[Case], layers: Sequence[LayerRow], premises: Sequence[Premise], data: Text) -> Text:
+    tail = _failed_positions(premises)
+    if layers:
+        worst = max((row.norm_rel or 0.0 for row in layers), default=0.0)
+        steps = [abs(row.ulps) for row in layers if row.ulps is not None]
+        most = f"{max(steps):.0f} ulp" if steps and max(steps) <= 99 else percent(worst)
+        return both(
+            f"Consistent — the outputs of {len(layers)} layers agree, Norm within {most} ({percent(worst)}); nothing beyond noise{tail['en']}. Rests on {data['en']}",
+            f"训推一致 — {len(layers)} 层的输出一致，Norm 相差不超过 {most}（{percent(worst)}），没有超出噪声的差异{tail['zh']}。依据是 {data['zh']}",
+        )
+    count = sum(int(case.grades.comparable.sum()) for case in cases)
+    return both(
+        f"Consistent — {count} pairs compared, nothing beyond noise{tail['en']}. Rests on {data['en']}",
+        f"一致 — 比较了 {count} 对，没有超出噪声的差异{tail['zh']}。依据是 {data['zh']}",
+    )
+
+
+def identical(cases: Sequence[Case], data: Text) -> Text:
+    count = sum(int(case.grades.comparable.sum()) for case in cases)
+    return both(f"Identical — all {count} compared pairs are equal. Rests on {data['en']}", f"完全一致 — 比较的 {count} 对全部相等。依据是 {data['zh']}")
+
+
+def not_comparable(premises: Sequence[Premise]) -> Text:
+    premise = premises[0]
+    detail = premise.detail
+    if premise.code == "length":
+        left, right = detail.get("left"), detail.get("right")
+        if left is not None and detail.get("of") is None:
+            return both(f"Not comparable — {left} against {right} tokens", f"无法比较 — 两侧词元数不同：{left} 与 {right}")
+        return both("Not comparable — the tensors of the two sides have other sizes", "无法比较 — 两侧张量的大小不同")
+    if premise.code == "tokens":
+        return both("Not comparable — the two sides were given other tokens", "无法比较 — 两侧输入的词元不同")
+    matched, records = detail.get("matched", [0, 0]), detail.get("records", [0, 0])
+    return both(
+        f"Not comparable — too little in common: {matched[0]} of {records[0]} forward records on the left and {matched[1]} of {records[1]} on the right are matched",
+        f"无法比较 — 共同部分太少：左侧 {records[0]} 条前向记录匹配 {matched[0]} 条，右侧 {records[1]} 条匹配 {matched[1]} 条",
+    )
+
+
+def rests_on(cases: Sequence[Case]) -> Text:
+    """What kind of data stands behind the numbers, in the reader's words."""
+    bits = np.concatenate([case.differences.tensor_bits[case.grades.comparable & ~case.differences.exact] for case in cases] or [np.zeros(0, np.uint8)])
+    name = {8: "bf16", 11: "fp16", 24: "fp32", 53: "fp64"}.get(int(np.bincount(bits).argmax()) if len(bits) else 0, "")
+    return both(f"{name} statistics, not tensors: equal statistics are not equal tensors".strip(), f"{name} 统计量而不是张量：统计量相等不等于逐元素相等".strip())

@@ -1,0 +1,245 @@
+"""Where the sides first part: the earliest place whose inputs (and parameters) still agree and whose output no longer does.
+
+The first pair that diverges is a symptom; the search follows it back through what it is made of (``vocabulary/decoder.yaml``: ``from``) while the
+sources stand out too, though by less than the limit. A differing parameter is an origin of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from compare.engine.align.conventions import decoder, fill
+from compare.engine.diagnose.case import Case, maker_of, module_name
+from compare.engine.measure.grades import Grade, Grades, grades_of
+from compare.engine.measure.noise import profile
+from compare.engine.model import Direction, Group, Int64
+
+MOST_ORIGINS = 16
+PRECEDES_WEIGHTS = 1.5  # how far beyond its limit an activation must be to count before a parameter that plainly differs
+INDEPENDENT_RATIO = 3.0  # and to be told from a consequence of an earlier origin
+MANY_CONSEQUENCES = 8
+
+
+class Kind(StrEnum):
+    ORIGIN = "origin"
+    NONFINITE = "nonfinite"
+    BETWEEN = "between"
+    WEIGHTS = "weights"
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """``pair`` holds the evidence. ``node`` is the row of the tree it is shown at. ``after`` and ``before`` are module names, for BETWEEN only.
+    ``ratio`` is how far over its limit the clearest sign of it is (inf: a parameter or NaN)."""
+
+    pair: int
+    node: int
+    module: str
+    kind: Kind
+    after: str | None
+    before: str | None
+    ratio: float
+
+
+def diagnose_origins(case: Case) -> tuple[Case, list[Origin]]:
+    """The origins in execution order, and the case with its grades settled: judged against the level before the first of them."""
+    weights = np.flatnonzero(case.grades.weight)
+    first = _first_beyond(case, weights)
+    if first is None and not len(weights):
+        return case, []
+    symptom = None if first is None else _followed_back(case, first)
+    clearest = 0.0 if first is None else float(case.grades.ratio[first])
+    begins = min(x for x in (symptom, int(weights[0]) if len(weights) else None) if x is not None)
+    case = replace(case, grades=_settled(case, begins, symptom), _representatives={})
+    found = [_weights(case, pair) for pair in _once_a_module(case, weights)]
+    if symptom is not None and (not len(weights) or symptom < weights[0]):
+        found.append(_activation(case, symptom, clearest))
+    begun = {origin.module for origin in found}
+    if not case.exact and case.pairs.direction[begins] == Direction.FORWARD:
+        found += [origin for origin in _independent(case, begins) if origin.module not in begun]
+    found.sort(key=lambda origin: origin.pair)
+    return case, found[:MOST_ORIGINS]
+
+
+def _first_beyond(case: Case, weights: Int64) -> int | None:
+    """The first pair in execution order that diverges, parameters aside. Gradients count only when forward pass and weights agree."""
+    beyond = (case.grades.grade == Grade.DIVERGED) & ~case.grades.weight & (case.pairs.group != Group.PARAMETERS)
+    forward = beyond & (case.pairs.direction == Direction.FORWARD)
+    if len(weights):
+        clear = case.grades.ratio >= PRECEDES_WEIGHTS
+        before = np.flatnonzero(forward & clear & (np.arange(len(forward)) < weights[0]))
+        return int(before[0]) if len(before) else None
+    rows = np.flatnonzero(forward) if forward.any() else np.flatnonzero(beyond)
+    return int(rows[0]) if len(rows) else None
+
+
+def _settled(case: Case, begins: int, symptom: int | None) -> Grades:
+    return grades_of(
+        case.pairs, case.dumps, case.layer, case.differences, case.noise, exact=case.exact, begins=begins, stands_out=symptom
+    )
+
+
+def _sources(case: Case, pair: int) -> tuple[list[int], bool]:
+    """The measured pairs that a pair's tensor is made of, and whether a step in between was not measured."""
+    quantity = case.quantity(pair)
+    if quantity is not None:
+        found = dict.fromkeys(_measured_sources(case, case.call(pair), quantity))
+        gap = any(one is None for one in found)
+        return [one for one in found if one is not None], gap
+    if case.pairs.group[pair] == Group.INPUT:
+        return [], True
+    node = case.pairs.node[pair]
+    same = np.flatnonzero((case.pairs.node == node) & (case.pairs.group == Group.INPUT) & case.grades.comparable)
+    return same.tolist(), False
+
+
+def _measured_sources(case: Case, call: int, quantity: str) -> Iterator[int | None]:
+    """Pairs of the quantity's sources; where a source was not measured, None and what *it* is made of."""
+    for alternatives in decoder().made_from(quantity, case.sides.layers):
+        for name in alternatives:
+            measured = _measured(case, call, name)
+            if measured:
+                yield from measured
+                break
+        else:
+            yield None
+            yield from _measured_sources(case, call, alternatives[-1])
+
+
+def _measured(case: Case, call: int, quantity: str) -> list[int]:
+    own = case.representative(call, quantity)
+    if own is not None:
+        return [own]
+    parts = [case.representative(call, part) for part in decoder().parts_of(quantity)]
+    if parts and all(part is not None for part in parts):
+        return [part for part in parts if part is not None]
+    whole = decoder().whole_of(quantity)
+    around = None if whole is None else case.representative(call, whole)
+    return [] if around is None else [around]
+
+
+def _suspicion(case: Case, pair: int) -> float:
+    """How far a pair stands out, in units of what calls for following it back: half its limit, or little at all while everything was equal."""
+    if case.differences.nonfinite[pair] or not case.grades.comparable[pair]:
+        return 0.0
+    if case.exact:
+        return 0.0 if case.differences.equal[pair] else np.inf
+    half = case.grades.limit[pair] / 2
+    if case.grades.level[pair].max() < profile().exact_level:
+        half = np.minimum(half, profile().exact_jump)
+    with np.errstate(invalid="ignore"):
+        return float((case.noise.estimate[pair] / half).max())
+
+
+def _followed_back(case: Case, pair: int) -> int:
+    """The earliest ancestor reached by going, step by step, to the source that stands out most."""
+    if case.differences.nonfinite[pair]:
+        return pair
+    quantity = case.quantity(pair)
+    start = case.representative(case.call(pair), quantity) if quantity is not None else None
+    here = pair if start is None else start
+    seen = {here}
+    while True:
+        sources = [source for source in _through_streams(case, _sources(case, here)[0]) if source not in seen]
+        suspects = [(suspicion, source) for source in sources if (suspicion := _suspicion(case, source)) > 1]
+        if not suspects:
+            return here
+        here = max(suspects)[1]
+        seen.add(here)
+
+
+def _through_streams(case: Case, sources: list[int]) -> list[int]:
+    """The sources, and those of the residual streams among them: a stream dwarfs the branch that was just added to it and hides its fault."""
+    found = list(sources)
+    for source in sources:
+        quantity = case.quantity(source)
+        if quantity is not None and decoder().quantity(quantity).noise == "stream":
+            found += _sources(case, source)[0]
+    return found
+
+
+def _activation(case: Case, pair: int, clearest: float) -> Origin:
+    quantity = case.quantity(pair)
+    module = maker_of(case, quantity, pair) if quantity is not None else module_name(case, int(case.pairs.node[pair]))
+    sources, gap = _sources(case, pair)
+    kind, after, before = Kind.ORIGIN, None, None
+    if case.differences.nonfinite[pair]:
+        kind = Kind.NONFINITE
+    elif gap:
+        kind, before = Kind.BETWEEN, module
+        after = _last_clean(case, pair, sources)
+        module = _common_parent(after, before)
+    node = _node_of(case, module if kind is not Kind.BETWEEN else before, pair)
+    return Origin(pair, node, module, kind, after, before, max(clearest, float(case.grades.ratio[pair])))
+
+
+def _last_clean(case: Case, pair: int, sources: list[int]) -> str | None:
+    """The module after which everything still agreed: the latest measured source, else the last output before the pair."""
+    if sources:
+        latest = max(sources)
+        quantity = case.quantity(latest)
+        return maker_of(case, quantity, latest) if quantity is not None else module_name(case, int(case.pairs.node[latest]))
+    before = np.flatnonzero((case.pairs.group[:pair] == Group.OUTPUT) & case.grades.comparable[:pair] & (case.pairs.node[:pair] != case.pairs.node[pair]))
+    return module_name(case, int(case.pairs.node[before[-1]])) if len(before) else None
+
+
+def _common_parent(after: str | None, before: str | None) -> str:
+    if after is None or before is None:
+        return before or "(root)"
+    shared = []
+    for a, b in zip(after.partition("/")[0].split("."), before.partition("/")[0].split("."), strict=False):
+        if a != b:
+            break
+        shared.append(a)
+    return ".".join(shared) or "(root)"
+
+
+def _node_of(case: Case, module: str | None, pair: int) -> int:
+    """The node that carries a module's name in the pair's call and direction, else the pair's own."""
+    own = int(case.pairs.node[pair])
+    nodes = case.nodes
+    same = np.flatnonzero((nodes.call == nodes.call[own]) & (nodes.direction == nodes.direction[own]) & (nodes.kind == 1))
+    return next((int(node) for node in same if nodes.names[int(nodes.path[node])] == module), own)
+
+
+def _weights(case: Case, pair: int) -> Origin:
+    node = int(case.pairs.node[pair])
+    return Origin(pair, node, module_name(case, node), Kind.WEIGHTS, None, None, float("inf"))
+
+
+def _once_a_module(case: Case, weights: Int64) -> list[int]:
+    """A module's parameters differ in every call; the first call speaks for all, with the statistic that differs most."""
+    found: dict[int, int] = {}
+    for pair in weights.tolist():
+        path = int(case.nodes.path[case.pairs.node[pair]])
+        known = found.get(path)
+        if known is None or (case.pairs.node[known] == case.pairs.node[pair] and case.grades.difference[pair] > case.grades.difference[known]):
+            found[path] = pair
+    return list(found.values())[:MOST_ORIGINS]
+
+
+def _independent(case: Case, begins: int) -> Iterator[Origin]:
+    """Later places that no earlier origin explains. Whatever follows a divergence may be its consequence, so this is told only where the tensor's sources
+    and the residual stream that enters its layer are back to equal within rounding, and only for named tensors."""
+    strong = (case.grades.ratio >= INDEPENDENT_RATIO) & ~case.grades.weight & (case.pairs.quantity >= 0) & (np.arange(len(case.pairs)) > begins)
+    done: set[tuple[int, str]] = set()
+    for pair in np.flatnonzero(strong & ~case.differences.nonfinite).tolist():
+        key = (case.call(pair), case.quantity(pair) or "")
+        if key in done:
+            continue
+        done.add(key)
+        sources, gap = _sources(case, pair)
+        stream = case.representative(case.call(pair), fill("stream.<n>", int(case.layer[pair]), case.sides.layers))
+        if not gap and sources and stream is not None and (case.grades.grade[[*sources, stream]] <= Grade.ROUNDING).all():
+            yield _activation(case, pair, 0.0)
+
+
+def downstream_ratio(case: Case, origin: Origin) -> float:
+    """How far over their limits the pairs after an origin typically are: a consequence that stays raises confidence. 0 where few of them diverge."""
+    later = np.arange(len(case.pairs)) > origin.pair
+    ratios = case.grades.ratio[later & (case.grades.grade == Grade.DIVERGED) & np.isfinite(case.grades.ratio)]
+    return float(np.median(ratios)) if len(ratios) >= MANY_CONSEQUENCES else 0.0

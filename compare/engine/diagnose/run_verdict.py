@@ -1,0 +1,71 @@
+"""The run verdict (``probe-web/run-verdict/1``): several parts, the earliest bad one first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compare.engine.diagnose.verdict import PartVerdict, SideFacts, finite
+from compare.engine.diagnose.words import Text, both, short
+from compare.engine.model import JsonObject
+from compare.engine.parts import Part, PartKey
+
+SCHEMA = "probe-web/run-verdict/1"
+
+
+def run_verdict(parts: Sequence[tuple[Part, PartVerdict | None]], facts: tuple[SideFacts, SideFacts], timing: JsonObject) -> JsonObject:
+    rows = [_row(part, verdict) for part, verdict in parts]
+    word = _word([row["verdict"] for row in rows])
+    bad = next((row for row in rows if row["verdict"] == "diverged"), None)
+    first = None if bad is None else _first(bad)
+    judged = [verdict for _, verdict in parts if verdict is not None]
+    sides = {
+        name: {**judged[0].document[name], "step": None, "stage": None} if judged else {"name": facts[index].name, "role": facts[index].role}
+        for index, name in enumerate(("left", "right"))
+    }
+    document = {
+        "schema": SCHEMA, **sides, "verdict": word, "headline": _headline(word, rows, first), "configurations": [], "key_data": [], "parts": rows,
+        "first": first, "timing": timing,
+    }  # fmt: skip
+    return finite(document)
+
+
+def _key(key: PartKey | None) -> JsonObject | None:
+    return None if key is None else {"stage": key[0], "step": key[1]}
+
+
+def _row(part: Part, verdict: PartVerdict | None) -> JsonObject:
+    stage, step = part.left or part.right or (None, None)
+    document = None if verdict is None else verdict.document
+    return {
+        "n": part.n, "left": _key(part.left), "right": _key(part.right), "stage": stage, "step": step,
+        "ranks": [] if document is None else document["left"]["ranks"],
+        "verdict": f"{part.only}_only" if document is None else document["verdict"],
+        "first_difference": None if document is None else document["first_difference"],
+        "first_divergence": None if document is None else document["first_divergence"],
+    }  # fmt: skip
+
+
+def _word(words: Sequence[str]) -> str:
+    compared = [word for word in words if not word.endswith("_only")]
+    if "diverged" in compared:
+        return "diverged"
+    if not compared or all(word == "not_comparable" for word in compared):
+        return "not_comparable"
+    return "identical" if all(word == "identical" for word in words) else "consistent"
+
+
+def _first(row: JsonObject) -> JsonObject:
+    place = row["first_divergence"] or row["first_difference"] or {}
+    return {"key_data": None, "stage": row["stage"], "step": row["step"], "rank": place.get("rank"), "module": place.get("module")}
+
+
+def _headline(word: str, rows: Sequence[JsonObject], first: JsonObject | None) -> Text:
+    compared = [row for row in rows if not row["verdict"].endswith("_only")]
+    if first is not None:
+        stage = f"{first['stage']}, " if first["stage"] else ""
+        module = short(first["module"] or "(root)")
+        return both(f"First divergence: {stage}step {first['step']}, {module}", f"首个差异：{stage.replace(', ', '，')}第 {first['step']} 步，{module}")
+    if word == "not_comparable":
+        return both("Not comparable — no part is on both sides, or none could be compared", "无法比较 — 没有两侧共有的部分，或都无法比较")
+    said = {"identical": both("Identical", "完全一致"), "consistent": both("Consistent", "一致")}[word]
+    return both(f"{said['en']} — {len(compared)} parts compared, nothing beyond noise", f"{said['zh']} — 比较了 {len(compared)} 个部分，没有超出噪声的差异")

@@ -1,0 +1,210 @@
+"""The verdict document (``probe-web/verdict/1``) of one part: all its ranks together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from compare.engine.align.explain import STRUCTURAL, Explanation
+from compare.engine.align.pairs import Reason
+from compare.engine.diagnose import headline
+from compare.engine.diagnose.case import Case, maker_of, module_name
+from compare.engine.diagnose.causes import causes_of
+from compare.engine.diagnose.findings import Finding, findings_of
+from compare.engine.diagnose.layers import LayerRow, layers_of
+from compare.engine.diagnose.origins import Kind, Origin, diagnose_origins, downstream_ratio
+from compare.engine.diagnose.premises import Premise, failed, premises_of
+from compare.engine.diagnose.words import Text
+from compare.engine.measure.grades import Grade
+from compare.engine.measure.statistics import MAX, MEAN, MIN, NORM
+from compare.engine.model import Direction, Dump, Group, JsonObject
+
+SCHEMA = "probe-web/verdict/1"
+HIGH, MEDIUM = 3.0, 1.5  # how far over its limit the clearest sign of an origin is
+
+
+@dataclass(frozen=True, slots=True)
+class SideFacts:
+    """What the document says of a side besides its numbers."""
+
+    name: str
+    role: str
+
+
+@dataclass(frozen=True, slots=True)
+class PartVerdict:
+    """The settled cases of a part (one a rank), its origins with the case each was found in, and the document."""
+
+    cases: Sequence[Case]
+    origins: Sequence[tuple[int, Origin]]
+    layers: Sequence[LayerRow]
+    document: JsonObject
+
+
+def judge(cases: Sequence[Case], sides: tuple[SideFacts, SideFacts], *, same_input: bool) -> PartVerdict:
+    premises = premises_of(cases)
+    broken = failed(premises)
+    settled: list[Case] = []
+    origins: list[tuple[int, Origin]] = []
+    for index, case in enumerate(cases):
+        case, found = (case, []) if broken else diagnose_origins(case)
+        settled.append(case)
+        origins += [(index, origin) for origin in found]
+    origins.sort(key=lambda entry: (entry[1].pair, entry[0]))
+    layers = layers_of(settled)
+    word = "not_comparable" if broken else "diverged" if origins else "identical" if _identical(settled) else "consistent"
+    told = [_origin(settled[index], origin) for index, origin in origins]
+    findings: Sequence[Finding] = findings_of(settled, layers, premises, same_input=same_input)
+    document: JsonObject = {
+        "schema": SCHEMA,
+        "left": _side(sides[0], [case.dumps[0] for case in settled]),
+        "right": _side(sides[1], [case.dumps[1] for case in settled]),
+        "verdict": word,
+        "headline": _headline(word, settled, origins, layers, premises, broken),
+        "premises": [{"code": p.code, "state": p.state, "detail": p.detail} for p in premises],
+        "first_difference": _first_difference(settled) if not broken else None,
+        "first_divergence": told[0] if told else None,
+        "origins": told,
+        "coverage": {name: _coverage(settled, side) for side, name in enumerate(("left", "right"))},
+        "layers": [_layer(row) for row in layers],
+        "findings": [finding.document() for finding in findings],
+        "counts": _counts(settled),
+    }
+    return PartVerdict(settled, origins, layers, finite(document))
+
+
+def finite(value: object) -> JsonObject:
+    """The same document with NaN and infinities as strings, as every JSON the product writes has them."""
+    return _finite(value)  # type: ignore[return-value]
+
+
+def _finite(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _finite(member) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(member) for member in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def _side(facts: SideFacts, dumps: Sequence[Dump]) -> JsonObject:
+    first = dumps[0]
+    return {
+        "name": facts.name, "role": facts.role, "framework": first.framework, "task": first.task, "level": first.level, "stage": first.stage,
+        "step": first.step, "ranks": [dump.rank for dump in dumps if dump.rank is not None],
+        "records": sum(int(dump.records.recorded.sum()) for dump in dumps),
+    }  # fmt: skip
+
+
+def _identical(cases: Sequence[Case]) -> bool:
+    """Every paired slot equal, and nothing left unmatched that the other side could have."""
+    for case in cases:
+        if not case.differences.equal[~case.grades.nothing].all():
+            return False
+        for explanations in case.explanations:
+            if not np.isin(explanations, (Explanation.MATCHED, *STRUCTURAL)).all():
+                return False
+    return any(bool(case.grades.comparable.any()) for case in cases)
+
+
+def _headline(
+    word: str, cases: Sequence[Case], origins: Sequence[tuple[int, Origin]], layers: Sequence[LayerRow], premises: Sequence[Premise], broken: Sequence[Premise]
+) -> Text:
+    if word == "not_comparable":
+        return headline.not_comparable(broken)
+    if word == "diverged":
+        index, origin = origins[0]
+        return headline.diverged(cases[index], origin, premises)
+    data = headline.rests_on(cases)
+    return headline.identical(cases, data) if word == "identical" else headline.consistent(cases, layers, premises, data)
+
+
+def _origin(case: Case, origin: Origin) -> JsonObject:
+    node, pair = origin.node, origin.pair
+    records = [case.records_of(node, side) or case.pair_records(pair, side) for side in (0, 1)]
+    return {
+        "module": origin.module, "left": records[0], "right": records[1], "slot": case.slot_name(pair, case.primary),
+        "direction": Direction(int(case.pairs.direction[pair])).name.lower(),
+        "order": int(case.position()[pair]), "of": int(case.grades.comparable.sum()),
+        "stage": case.dumps[0].stage or case.dumps[1].stage, "step": case.step, "rank": case.rank,
+        "kind": str(origin.kind), "after": origin.after, "before": origin.before, "evidence": _evidence(case, pair),
+        "confidence": _confidence(origin, max(origin.ratio, downstream_ratio(case, origin))), "causes": [cause.document() for cause in causes_of(case, origin)],
+    }  # fmt: skip
+
+
+def _confidence(origin: Origin, ratio: float) -> str:
+    """A place that was not dumped itself (BETWEEN) needs twice the evidence to be called certain."""
+    certain = 2 * HIGH if origin.kind is Kind.BETWEEN else HIGH
+    return "high" if ratio >= certain else "medium" if ratio >= MEDIUM else "low"
+
+
+def _evidence(case: Case, pair: int) -> JsonObject:
+    relative, ulps = case.differences.relative[pair], case.differences.ulps[pair]
+    known = case.differences.compared[pair]
+
+    def or_none(value: float, there: bool) -> float | None:
+        return float(value) if there and not math.isnan(value) else None
+
+    extremes = [float(relative[s]) for s in (MAX, MIN) if known[s] and not math.isnan(relative[s])]
+    return {
+        "norm_rel": or_none(relative[NORM], bool(known[NORM])), "max_rel": max(extremes, default=None),
+        "mean_over_rms": or_none(relative[MEAN], bool(known[MEAN])), "ulps": or_none(ulps[NORM], bool(known[NORM])), "cosine": None, "rel_l2": None,
+    }  # fmt: skip
+
+
+def _first_difference(cases: Sequence[Case]) -> JsonObject | None:
+    """The earliest pair that is not equal, however small; the same tensor seen elsewhere (a view, say) does not count before its owner."""
+    found: list[tuple[int, int]] = []
+    for index, case in enumerate(cases):
+        unequal = case.grades.comparable & ~case.differences.equal & (case.pairs.reason != Reason.ELSEWHERE)
+        rows = np.flatnonzero(unequal)
+        if len(rows):
+            found.append((int(rows[0]), index))
+    if not found:
+        return None
+    pair, index = min(found)
+    case = cases[index]
+    quantity = case.quantity(pair)
+    put_in = case.pairs.group[pair] == Group.INPUT
+    return {
+        "module": maker_of(case, quantity, pair) if quantity is not None and put_in else module_name(case, int(case.pairs.node[pair])),
+        "left": case.pair_records(pair, 0), "right": case.pair_records(pair, 1), "slot": case.slot_name(pair, case.primary),
+        "direction": Direction(int(case.pairs.direction[pair])).name.lower(), "order": int(case.position()[pair]),
+        "grade": Grade(int(case.grades.grade[pair])).name.lower(),
+    }  # fmt: skip
+
+
+def _coverage(cases: Sequence[Case], side: int) -> JsonObject:
+    records = matched = explained = 0
+    for case in cases:
+        recorded = case.dumps[side].records.recorded
+        records += int(recorded.sum())
+        matched += int((case.matched[side] & recorded).sum())
+        explained += int((recorded & (case.explanations[side] != Explanation.NOT_FOUND)).sum())
+    return {"records": records, "matched": matched, "explained": explained}
+
+
+def _layer(row: LayerRow) -> JsonObject:
+    by_name = None if row.by_name is None else {"slot": row.by_name[0], "norm": row.by_name[1], "norm_rel": row.by_name[2]}
+    return {
+        "index": row.index, "left": row.left, "right": row.right, "left_norm": row.left_norm, "right_norm": row.right_norm, "norm_rel": row.norm_rel,
+        "ulps": row.ulps, "grade": row.grade.name.lower(), "compared": row.compared, "by_name": by_name,
+    }  # fmt: skip
+
+
+def _counts(cases: Sequence[Case]) -> JsonObject:
+    counts = {"pairs": 0, "equal": 0, "rounding": 0, "noise": 0, "diverged": 0, "incomparable": 0, "unmatched_left": 0, "unmatched_right": 0}
+    for case in cases:
+        grades = np.bincount(case.grades.grade[~case.grades.nothing], minlength=5)
+        counts["pairs"] += int(grades.sum())
+        for grade in Grade:
+            counts[grade.name.lower()] += int(grades[grade])
+        for side, name in enumerate(("unmatched_left", "unmatched_right")):
+            counts[name] += int((case.dumps[side].records.recorded & ~case.matched[side]).sum())
+    return counts

@@ -1,0 +1,210 @@
+"""Numbers → grades: is a difference rounding, honest noise, or more than that?
+
+The pairs are judged in execution order. The *level* before a pair is the largest estimate (``noise``) that any pair before it has shown; a pair
+diverges when it leaves that level by more than the profile's jump, or any plausible accumulation by more than the profile's ceiling. From the first
+divergence on the level is frozen (it may only grow with depth, √(1 + 2·layer)), so that a fault does not raise the bar for its own consequences.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from compare.engine.align.pairs import Pairs
+from compare.engine.measure.noise import Noise, profile, role_names
+from compare.engine.measure.statistics import MAX, MEAN, MIN, NORM, Differences
+from compare.engine.model import Bool, Direction, Dump, Float64, Group, Int32, Int64, Leaf, UInt8
+
+
+class Grade(IntEnum):
+    EQUAL = 0
+    ROUNDING = 1
+    NOISE = 2
+    DIVERGED = 3
+    INCOMPARABLE = 4
+
+
+NO_PAIR = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Grades:
+    """One row a pair.
+
+    ``ratio`` is the largest estimate over its limit (> 1: diverged; inf: NaN on one side, or an integer that differs); ``level`` [pairs, 3] the
+    level before the pair, ``limit`` [pairs, 3] what it may reach, both in units of the pair's rounding. ``over`` [pairs, 4] marks the statistics
+    that leave their limit. ``difference`` and ``floor`` are the relative difference of the statistic that stands out most and its own limit on
+    the same scale (NaN: nothing compared). ``weight`` marks differing parameters, ``argument`` pairs of scalars and texts, and of what the premises
+    judge (token ids, positions), ``nothing`` pairs of two nulls.
+    """
+
+    grade: UInt8
+    ratio: Float64
+    level: Float64
+    limit: Float64
+    over: Bool
+    difference: Float64
+    floor: Float64
+    weight: Bool
+    argument: Bool
+    nothing: Bool
+
+    @property
+    def comparable(self) -> Bool:
+        """Pairs that were compared: they have a place in the order of execution."""
+        return (self.grade != Grade.INCOMPARABLE) & ~self.nothing
+
+
+def grades_of(
+    pairs: Pairs,
+    dumps: tuple[Dump, Dump],
+    layer: Int32,
+    differences: Differences,
+    noise: Noise,
+    *,
+    exact: bool,
+    begins: int | None = None,
+    stands_out: int | None = None,
+) -> Grades:
+    """``layer``: the layer of each pair's node (-1 outside). ``exact``: any pair that is not equal counts as diverged.
+
+    Once the diagnosis knows where the sides part, it asks again: ``begins`` is the pair at which the level is frozen, and ``stands_out`` the pair that
+    the search was led back to, which diverges although by less than its limit.
+    """
+    leaf = [dump.slots.leaf[lists.values[lists.start[:-1]]] for dump, lists in zip(dumps, pairs.slots, strict=True)]
+    nothing = (leaf[0] == Leaf.NULL) & (leaf[1] == Leaf.NULL)
+    argument = np.isin(leaf[0], (Leaf.NUMBER, Leaf.TEXT)) | np.isin(leaf[1], (Leaf.NUMBER, Leaf.TEXT)) | _premise(pairs)
+    texts = (leaf[0] == Leaf.TEXT) & (leaf[1] == Leaf.TEXT)
+    comparable = (differences.compared.any(axis=1) | texts) & ~differences.size
+    parameter = pairs.group == Group.PARAMETERS
+    judged = comparable & ~argument & ~parameter
+    depth = np.sqrt(1.0 + 2.0 * np.maximum(_filled(layer), 0))
+    integer = differences.exact & ~argument
+    sudden = judged & (differences.nonfinite | (integer & ~differences.equal))
+    estimate = np.where((judged & ~integer)[:, None], noise.estimate, 0.0)
+    backward = pairs.direction == Direction.BACKWARD
+    same_forward = bool(differences.equal[judged & ~backward].all())
+    level, limit = _limits(estimate, sudden, depth, backward, begins)
+    limit[backward] *= 1.0 if same_forward else profile().gradient_caution
+    if stands_out is not None and (estimate[stands_out] <= limit[stands_out]).all():
+        limit[stands_out] = np.minimum(limit[stands_out], estimate[stands_out] / LED_BACK)
+        limit[stands_out] = np.maximum(limit[stands_out], np.finfo(np.float64).tiny)
+    with np.errstate(invalid="ignore"):
+        ratio = np.where(judged, (estimate / limit).max(axis=1, initial=0.0), 0.0)
+    weight = comparable & parameter & _parameters_differ(differences)
+    ratio = np.where(sudden | weight, np.inf, ratio)
+    beyond = (ratio > 1) | (exact & comparable & ~differences.equal)
+    if begins is not None:
+        beyond &= np.arange(len(pairs)) >= begins
+    rounding = (differences.excess <= 0) | ~differences.compared
+    grade = np.where(beyond, Grade.DIVERGED, np.where(rounding.all(axis=1), Grade.ROUNDING, Grade.NOISE))
+    grade = np.where(differences.equal, Grade.EQUAL, grade)
+    unlike_arguments = argument & ~differences.equal & (not exact)
+    grade = np.where(~comparable | unlike_arguments, Grade.INCOMPARABLE, grade)
+    grade = np.where(nothing, Grade.EQUAL, grade).astype(np.uint8)
+    over, difference, floor = _shown(differences, noise, limit, weight)
+    over &= (grade == Grade.DIVERGED)[:, None]
+    return Grades(grade, ratio, level, limit, over, difference, floor, weight, argument, nothing)
+
+
+def _filled(layer: Int32) -> Int32:
+    """A place outside the layers counts as deep as the layers before it."""
+    return np.maximum.accumulate(layer) if len(layer) else layer
+
+
+def _before(estimate: Float64, start: Float64) -> Float64:
+    """The running maximum over all rows before each row."""
+    if not len(estimate):
+        return estimate
+    shifted = np.concatenate([start[None, :], estimate[:-1]])
+    return np.asarray(np.maximum.accumulate(shifted, axis=0))
+
+
+def _premise(pairs: Pairs) -> Bool:
+    """Token ids and positions: what they mean for the numbers is said by the premises, not by a grade."""
+    exact = np.array([role == "exact" for role in role_names(pairs)] + [False])
+    return exact[pairs.quantity]
+
+
+LED_BACK = 1.01  # how far over its limit a pair is shown that only its consequences gave away
+
+
+def _limits(estimate: Float64, sudden: Bool, depth: Float64, backward: Bool, begins: int | None) -> tuple[Float64, Float64]:
+    level, limit = np.zeros_like(estimate), np.ones_like(estimate)
+    start = np.zeros(3)
+    for phase, last in ((~backward, False), (backward, True)):
+        rows = np.flatnonzero(phase)
+        if not len(rows):
+            continue
+        before = _before(estimate[rows], start)
+        bound = _bound(before, depth[rows], ceiling=not last)
+        beyond = (estimate[rows] > bound).any(axis=1) | sudden[rows] if begins is None else rows >= begins
+        if beyond.any():
+            first = int(np.argmax(beyond))
+            frozen = before[first]
+            grown = np.maximum(depth[rows] / depth[rows[first]], 1.0)
+            before[first:] = frozen[None, :] * grown[first:, None]
+            bound = _bound(before, depth[rows], ceiling=not last)
+            start = frozen
+        else:
+            start = np.maximum(before[-1], estimate[rows[-1]])
+        level[rows], limit[rows] = before, bound
+    return level, limit
+
+
+def _bound(before: Float64, depth: Float64, *, ceiling: bool) -> Float64:
+    rules = profile()
+    either = before[:, :2].max(axis=1)
+    lent = np.stack([rules.lend * either, rules.lend * either, 1.0 + rules.lend_norm * either], axis=1)
+    bound = np.maximum(np.maximum(before, lent), 1.0) * np.array([rules.jump, rules.jump, rules.norm_jump])
+    if ceiling:
+        bound[:, :2] = np.minimum(bound[:, :2], rules.ceiling * depth[:, None])
+    return bound
+
+
+PARAMETER_ROUNDING = 4.0  # a parameter stored once in a coarser dtype: units of that dtype by which Norm and Mean·√n/RMS may move
+
+
+def _parameters_differ(differences: Differences) -> Bool:
+    """Exactly, where both sides store a parameter in the same dtype; else after rounding to the coarser one."""
+    left, right = differences.sides
+    other_dtype = left.tensor_bits != right.tensor_bits
+    unit = np.ldexp(1.0, -np.minimum(left.tensor_bits, right.tensor_bits).astype(np.int32))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        root = np.sqrt(differences.elements)
+        moved = np.stack(
+            [
+                differences.excess[:, MAX] / differences.scale[:, MAX],
+                differences.excess[:, MIN] / differences.scale[:, MIN],
+                differences.excess[:, MEAN] / differences.scale[:, MEAN] * root / PARAMETER_ROUNDING,
+                differences.excess[:, NORM] / differences.scale[:, NORM] / PARAMETER_ROUNDING,
+            ],
+            axis=1,
+        )
+        rounded_apart = (np.nan_to_num(moved, posinf=np.inf) > unit[:, None]).any(axis=1)
+    return np.where(other_dtype, rounded_apart | differences.nonfinite, ~differences.equal)
+
+
+def _shown(differences: Differences, noise: Noise, limit: Float64, weight: Bool) -> tuple[Bool, Float64, Float64]:
+    """Which statistics leave their limit, and the one to show: it stands out most against its own limit."""
+    allowed = limit * noise.reach * noise.unit[:, None]
+    root = np.sqrt(np.maximum(differences.elements, 1))
+    slack = np.where(differences.scale > 0, differences.slack / np.where(differences.scale > 0, differences.scale, 1.0), 0.0)
+    floors = np.empty_like(differences.relative)
+    floors[:, MAX] = floors[:, MIN] = allowed[:, 1]
+    floors[:, MEAN] = allowed[:, 0] / root
+    floors[:, NORM] = allowed[:, 2]
+    floors += slack
+    with np.errstate(invalid="ignore", divide="ignore"):
+        against = np.where(differences.compared, differences.relative / floors, -1.0)
+        against = np.where(np.isnan(against), -1.0, against)
+    over = (against > 1) | (differences.compared & ~(differences.signed == 0) & (weight | differences.exact | differences.nonfinite)[:, None])
+    rows: Int64 = np.arange(len(floors))
+    most = np.where(against.max(axis=1, initial=-1.0) > 0, against.argmax(axis=1) if len(against) else 0, NORM)
+    difference = differences.relative[rows, most]
+    quiet = differences.compared.any(axis=1) & np.isnan(difference)
+    difference = np.where(quiet, 0.0, difference)
+    difference = np.where(differences.nonfinite, np.inf, difference)
+    return over, np.where(differences.size, np.nan, difference), np.where(differences.compared.any(axis=1), floors[rows, most], np.nan)

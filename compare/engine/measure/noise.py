@@ -1,0 +1,77 @@
+"""The noise profile, and each pair's distance from what honest rounding explains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from compare.engine.align.conventions import decoder
+from compare.engine.align.pairs import Pairs
+from compare.engine.measure.statistics import MAX, MEAN, MIN, NORM, Differences
+from compare.engine.model import Direction, Float64, Int32
+
+MEAN_LEVEL, EXTREMES_LEVEL, NORM_LEVEL = 0, 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """``noise.yaml``; the file explains its numbers."""
+
+    roles: dict[str, tuple[float, float]]
+    norm: float
+    float32_factor: float
+    jump: float
+    norm_jump: float
+    lend: float
+    lend_norm: float
+    ceiling: float
+    exact_level: float
+    exact_jump: float
+    gradient_caution: float
+
+
+@lru_cache(maxsize=1)
+def profile() -> Profile:
+    document: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("noise.yaml").read_text("utf-8"))
+    roles = {name: (float(row["mean"]), float(row["extremes"])) for name, row in document.pop("roles").items()}
+    return Profile(roles=roles, **{name: float(value) for name, value in document.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """One row a pair. ``estimate`` [pairs, 3] (mean, extremes, norm) is the level that each statistic shows, in units of ``unit`` = the rounding
+    of the pair's coarser dtype; NaN-free, inf where a statistic left zero. ``reach`` [pairs, 3] is what one unit of level means for
+    |ΔMean|·√n/RMS, |ΔMax|/scale and |ΔNorm|/Norm."""
+
+    estimate: Float64
+    unit: Float64
+    reach: Float64
+
+
+def role_names(pairs: Pairs) -> list[str]:
+    """The row of the noise profile that each quantity is judged by."""
+    return [decoder().quantity(name).noise for name in pairs.quantity_names]
+
+
+def noise_of(pairs: Pairs, differences: Differences) -> Noise:
+    rows = profile().roles
+    by_quantity = np.array([rows.get(role, rows["other"]) for role in role_names(pairs)] + [rows["other"]])
+    role = by_quantity[np.where(pairs.quantity >= 0, pairs.quantity, len(by_quantity) - 1)]
+    role = np.where((pairs.direction == Direction.BACKWARD)[:, None], rows["gradient"], role)
+    bits: Int32 = np.where(differences.exact, 53, differences.tensor_bits).astype(np.int32)
+    unit = np.ldexp(np.where(bits >= 24, profile().float32_factor, 1.0), -bits)
+    excess, scale = differences.excess, differences.scale
+    with np.errstate(invalid="ignore", divide="ignore"):
+        root = np.sqrt(differences.elements)
+        mean = np.nan_to_num(excess[:, MEAN] / scale[:, MEAN] * root, nan=0.0, posinf=np.inf)
+        largest = np.fmax(np.nan_to_num(excess[:, MAX]), np.nan_to_num(excess[:, MIN]))
+        extremes = np.nan_to_num(largest / scale[:, MAX], nan=0.0, posinf=np.inf)
+        norm = np.nan_to_num(excess[:, NORM] / scale[:, NORM], nan=0.0, posinf=np.inf)
+    reach = np.stack([role[:, 0], role[:, 1], np.full(len(pairs), profile().norm)], axis=1)
+    estimate = np.stack([mean, extremes, norm], axis=1) / (unit[:, None] * reach)
+    return Noise(estimate, unit, reach)

@@ -1,0 +1,190 @@
+"""The stored statistics of each side of a pair, combined where a side is several slots, and how far they are apart.
+
+Combining parts p with n_p elements that lie side by side: Max = max, Min = min, Mean = Σ n·mean / Σ n, Norm = √Σ norm².
+Policy: a statistic that is null on one side is left out of the comparison; null on both says nothing. NaN equals NaN and Inf equals the same
+Inf; NaN or Inf on one side only is *nonfinite*. Text compares as text. A scalar is an exact number when it is an integer, else a float64.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from compare.engine.align.nodes import Lists
+from compare.engine.align.pairs import Pairs, Relation
+from compare.engine.measure.ulp import EXACT, representable, significand_bits, ulp
+from compare.engine.model import Bool, Dump, Float64, Int32, Int64, Leaf, Statistic, UInt8
+
+MAX, MIN, MEAN, NORM = Statistic.MAX, Statistic.MIN, Statistic.MEAN, Statistic.NORM
+
+
+@dataclass(frozen=True, slots=True)
+class SideStatistics:
+    """One row a pair. ``values`` [pairs, 4] float64, NaN where not ``present``. ``tensor_bits`` is the precision of the tensor's elements,
+    ``stored_bits`` that of the statistics (coarsest part); both EXACT for integers. ``text`` is an index, -1 where the slot holds no text."""
+
+    values: Float64
+    present: Bool
+    elements: Int64
+    tensor_bits: UInt8
+    stored_bits: UInt8
+    null: Bool
+    text: list[str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """One row a pair.
+
+    ``compared`` [pairs, 4]: the statistics that both sides have. ``signed`` = right − left. ``slack`` is how far apart two statistics of the
+    *same* tensor may lie because each was rounded when it was stored (and, where parts were combined, summed in another order); ``excess`` =
+    max(|signed| − slack, 0). ``scale`` is what each statistic is measured against: Norm against Norm, Mean against RMS = Norm/√n, Max and Min
+    against the largest extreme. ``relative`` = |signed| / scale, NaN where not compared. ``ulps`` are signed, in units of the coarser side.
+    ``nonfinite``: NaN or Inf on one side only. ``size``: element counts differ, nothing to compare. ``unlike``: texts, or text against number.
+    """
+
+    sides: tuple[SideStatistics, SideStatistics]
+    compared: Bool
+    signed: Float64
+    slack: Float64
+    excess: Float64
+    scale: Float64
+    relative: Float64
+    ulps: Float64
+    equal: Bool
+    exact: Bool
+    nonfinite: Bool
+    size: Bool
+    unlike: Bool
+    elements: Int64
+    tensor_bits: UInt8
+
+
+def stored_bits(dump: Dump) -> UInt8:
+    """Precision of each slot's statistics: that of its dtype where all of them fit it (a bf16 tensor reduced in bf16), else float32, else float64."""
+    slots = dump.slots
+    by_dtype = np.array([significand_bits(dtype) for dtype in dump.dtypes] + [EXACT], np.uint8)
+    bits = np.where(slots.leaf == Leaf.NUMBER, 53, by_dtype[slots.dtype]).astype(np.uint8)
+    bits[slots.leaf == Leaf.NUMBER] = np.where(_whole_number(dump), EXACT, 53)[slots.leaf == Leaf.NUMBER]
+    for finer in (24, 53):
+        lossy = (bits != EXACT) & (bits < finer) & ~representable(slots.statistics, bits[:, None]).all(axis=1)
+        bits[lossy] = finer
+    return bits
+
+
+def _whole_number(dump: Dump) -> Bool:
+    whole = np.array([name in ("int", "bool") or name.startswith(("int", "uint", "bool", "numpy.int", "numpy.bool")) for name in dump.types] + [False])
+    return whole[dump.slots.type_name]
+
+
+def _combine(dump: Dump, bits: UInt8, lists: Lists) -> SideStatistics:
+    slots = dump.slots
+    at, start = lists.values, lists.start[:-1]
+    count = len(start)
+    if not count:
+        return SideStatistics(
+            np.zeros((0, 4)), np.zeros((0, 4), bool), np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zeros(0, np.uint8), np.zeros(0, bool), []
+        )
+    statistics = slots.statistics[at]
+    elements = slots.elements[at]
+    values = np.empty((count, 4))
+    values[:, MAX] = np.maximum.reduceat(statistics[:, MAX], start)
+    values[:, MIN] = np.minimum.reduceat(statistics[:, MIN], start)
+    total = np.add.reduceat(elements, start)
+    several = lists.counts() > 1
+    with np.errstate(invalid="ignore", over="ignore"):
+        values[:, MEAN] = np.where(several, np.add.reduceat(statistics[:, MEAN] * elements, start) / np.maximum(total, 1), statistics[start, MEAN])
+        values[:, NORM] = np.where(several, np.sqrt(np.add.reduceat(statistics[:, NORM] ** 2, start)), statistics[start, NORM])
+    bitmask = np.bitwise_and.reduceat(slots.present[at], start)
+    present = (bitmask[:, None] >> np.arange(4)) & 1 == 1
+    by_dtype = np.array([significand_bits(dtype) for dtype in dump.dtypes] + [EXACT], np.uint8)
+    tensor = np.where(slots.leaf[at] == Leaf.TENSOR, by_dtype[slots.dtype[at]], bits[at]).astype(np.uint8)
+    first = at[start]
+    is_text = slots.leaf[first] == Leaf.TEXT
+    text: list[str | None] = [None] * count
+    for row in np.flatnonzero(is_text).tolist():
+        text[row] = dump.texts[int(slots.text[first[row]])]
+    null = slots.leaf[first] == Leaf.NULL
+    return SideStatistics(
+        np.where(present, values, np.nan), present, total, np.minimum.reduceat(tensor, start), np.minimum.reduceat(bits[at], start), null, text
+    )
+
+
+def _slack(side: SideStatistics, lists: Lists, dump: Dump) -> Float64:
+    """Half a unit for each stored number; for combined ones what their parts' halves come to, and in float32 a few units of summation error."""
+    bits = np.where(side.stored_bits == EXACT, 53, side.stored_bits).astype(np.int32)
+    half = ulp(side.values, bits[:, None]) / 2
+    several = np.flatnonzero(lists.counts() > 1)
+    if len(several):
+        part_bits = np.repeat(bits, lists.counts())
+        part = ulp(dump.slots.statistics[lists.values], part_bits[:, None]) / 2
+        elements = dump.slots.elements[lists.values]
+        start = lists.start[:-1]
+        norm = dump.slots.statistics[lists.values, NORM]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            norm_slack = np.add.reduceat(norm * part[:, NORM], start) / side.values[:, NORM]
+            mean_slack = np.add.reduceat(elements * part[:, MEAN], start) / np.maximum(side.elements, 1)
+        half[several, NORM] = np.nan_to_num(norm_slack[several])
+        half[several, MEAN] = mean_slack[several]
+    return half
+
+
+SUMMATION_ULPS = 4.0  # a float32 reduction over the fused tensor against one over its parts, or over a view: up to 3.3 units seen
+
+
+def differences_of(pairs: Pairs, dumps: tuple[Dump, Dump]) -> Differences:
+    bits = [stored_bits(dump) for dump in dumps]
+    sides = tuple(_combine(dump, b, lists) for dump, b, lists in zip(dumps, bits, pairs.slots, strict=True))
+    left, right = sides
+    compared = left.present & right.present
+    signed = np.where(compared, _finite_difference(left.values, right.values), np.nan)
+    coarser = _coarser(left.stored_bits, right.stored_bits)
+    tensor_bits = _coarser(left.tensor_bits, right.tensor_bits)
+    size = (left.elements != right.elements) & (left.elements > 0) & (right.elements > 0)
+    largest = np.fmax(np.abs(left.values), np.abs(right.values))
+    slack = _slack(left, pairs.slots[0], dumps[0]) + _slack(right, pairs.slots[1], dumps[1])
+    several = (pairs.slots[0].counts() > 1) | (pairs.slots[1].counts() > 1)
+    fine = (several | (pairs.relation == Relation.ALIAS)) & (coarser >= 24)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        extreme = np.fmax(largest[:, MAX], largest[:, MIN])
+        elements = np.maximum(np.minimum(left.elements, right.elements), 1)
+        rms = largest[:, NORM] / np.sqrt(elements)
+        scale = np.stack([extreme, extreme, np.where(compared[:, NORM], rms, largest[:, MEAN]), largest[:, NORM]], axis=1)
+        unit = ulp(largest, np.where(coarser == EXACT, 53, coarser).astype(np.int32)[:, None])
+        slack[fine, NORM] += SUMMATION_ULPS * unit[fine, NORM]
+        slack[fine, MEAN] += SUMMATION_ULPS * np.ldexp(1.0, -coarser[fine].astype(np.int32)) * rms[fine]
+        excess = np.maximum(np.abs(signed) - slack, 0.0)
+        relative = np.where(signed == 0, 0.0, np.abs(signed) / np.where(scale > 0, scale, np.nan))
+        relative = np.where(compared & (signed != 0) & ~(scale > 0), np.inf, relative)
+        ulps = np.where(signed == 0, 0.0, signed / np.where(unit > 0, unit, np.nan))
+    exact = (tensor_bits == EXACT) | (coarser == EXACT)
+    nonfinite = (compared & (_kind(left.values) != _kind(right.values))).any(axis=1)
+    same = ~compared | (left.values == right.values) | (np.isnan(left.values) & np.isnan(right.values))
+    within = several[:, None] & (excess == 0) & np.isin(np.arange(4), (MEAN, NORM))[None, :]
+    unlike = np.array([a != b for a, b in zip(left.text, right.text, strict=True)], bool) if len(pairs) else np.zeros(0, bool)
+    equal = (same | within).all(axis=1) & ~nonfinite & ~unlike & ~size
+    return Differences(
+        (left, right), compared, signed, slack, np.where(exact[:, None], np.abs(signed), excess), scale, relative, ulps, equal, exact, nonfinite, size,
+        unlike, elements, tensor_bits,
+    )  # fmt: skip
+
+
+def _kind(values: Float64) -> Int32:
+    """0 finite, 1 NaN, 2 Inf, 3 −Inf."""
+    return np.where(np.isnan(values), 1, np.where(values == np.inf, 2, np.where(values == -np.inf, 3, 0))).astype(np.int32)
+
+
+def _finite_difference(left: Float64, right: Float64) -> Float64:
+    """right − left; 0 where both are the same NaN or Inf, NaN where only one is."""
+    with np.errstate(invalid="ignore"):
+        both = _kind(left) == _kind(right)
+        plain = (_kind(left) == 0) & (_kind(right) == 0)
+        return np.where(plain, right - left, np.where(both, 0.0, np.nan))
+
+
+def _coarser(left: UInt8, right: UInt8) -> UInt8:
+    """The smaller number of bits; EXACT only where both sides are exact."""
+    a, b = np.where(left == EXACT, 255, left), np.where(right == EXACT, 255, right)
+    least = np.minimum(a, b)
+    return np.where(least == 255, EXACT, least).astype(np.uint8)

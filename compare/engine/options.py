@@ -1,0 +1,59 @@
+"""What a comparison may be asked besides its two sides: the long names of the command line, the same on the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from compare.engine.errors import DumpError
+
+UNAVAILABLE = ("baseline", "mapping")  # accepted by name, not served by this version
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """``step``, ``rank``, ``stage``: ``"2"`` for both sides or ``"0:2"`` for each. ``exact``: any pair that is not equal counts as diverged.
+    ``left_role``, ``right_role``: train or infer where a person said so, else None (told from the dump)."""
+
+    step: str | None = None
+    rank: str | None = None
+    stage: str | None = None
+    exact: bool = False
+    left_role: str | None = None
+    right_role: str | None = None
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Options:
+        """Raises DumpError ``option_unknown``, ``option_unavailable`` or ``option_invalid``."""
+        known = {"step", "rank", "stage", "exact", "left_role", "right_role"}
+        values: dict[str, Any] = {}
+        for name, value in document.items():
+            if value is None or (name in UNAVAILABLE and value in ("", False)):
+                continue
+            if name in UNAVAILABLE:
+                raise DumpError("option_unavailable", "options", name=name)
+            if name not in known:
+                raise DumpError("option_unknown", "options", name=str(name)[:40])
+            if name == "exact":
+                if not isinstance(value, bool):
+                    raise DumpError("option_invalid", "options", name=name, value=str(value)[:40])
+                values[name] = value
+            elif isinstance(value, bool) or not isinstance(value, str | int):
+                raise DumpError("option_invalid", "options", name=name, value=str(value)[:40])
+            else:
+                values[name] = str(value)
+        options = cls(**values)
+        for name in ("step", "rank"):
+            for end in options.each(name):
+                if end is not None and not end.isdigit():
+                    raise DumpError("option_invalid", "options", name=name, value=end[:40])
+        return options
+
+    def each(self, name: str) -> tuple[str | None, str | None]:
+        """The choice for the left and the right side."""
+        text: str | None = getattr(self, name)
+        if text is None:
+            return None, None
+        left, colon, right = text.partition(":")
+        return (left or None, right or None) if colon else (text, text)

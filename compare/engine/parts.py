@@ -1,0 +1,91 @@
+"""Which dumps of the left side are compared with which of the right: parts are (stage, step), and the ranks of a part go together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compare.engine.errors import DumpError
+from compare.engine.model import Dump
+from compare.engine.options import Options
+
+# Stages read in pipeline order; others follow in the order in which the side holds them.
+PIPELINE = (
+    "actor_generate_sequences", "generate_sequences", "generate", "reference_compute_log_prob", "ref_compute_log_prob", "critic_compute_values",
+    "actor_compute_log_prob", "old_log_prob", "critic_update", "actor_update", "update_actor", "actor_train",
+)  # fmt: skip
+
+PartKey = tuple[str | None, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """``ranks`` pairs the dumps; empty where one side has no such part (``only``: left or right)."""
+
+    n: int
+    left: PartKey | None
+    right: PartKey | None
+    ranks: Sequence[tuple[int, int]]  # positions in the two sides' dumps
+
+    @property
+    def only(self) -> str | None:
+        return "right" if self.left is None else "left" if self.right is None else None
+
+
+def parts_of(left: Sequence[Dump], right: Sequence[Dump], options: Options) -> list[Part]:
+    """Raises DumpError ``no_such_choice`` where a side does not hold what was asked for, ``rank_layouts`` where ranks do not pair."""
+    chosen = (_chosen(left, options, 0), _chosen(right, options, 1))
+    groups = tuple(_grouped(side, rows) for side, rows in zip((left, right), chosen, strict=True))
+    pairs = _paired(list(groups[0]), list(groups[1]))
+    found = []
+    for n, (a, b) in enumerate(pairs):
+        ranks = _ranks(left, right, groups[0][a], groups[1][b], options) if a is not None and b is not None else []
+        found.append(Part(n, a, b, ranks))
+    return found
+
+
+def _chosen(dumps: Sequence[Dump], options: Options, side: int) -> list[int]:
+    rows = list(range(len(dumps)))
+    for name in ("stage", "step", "rank"):
+        wanted = options.each(name)[side]
+        if wanted is None:
+            continue
+        held = {str(getattr(dumps[row], name)) for row in rows if getattr(dumps[row], name) is not None}
+        if wanted in held:
+            rows = [row for row in rows if str(getattr(dumps[row], name)) == wanted]
+        elif len(held) > 1 or (not held and len(rows) > 1):
+            raise DumpError("no_such_choice", ("left", "right")[side], name=name, value=wanted, held=", ".join(sorted(held)) or "none")
+    return rows
+
+
+def _grouped(dumps: Sequence[Dump], rows: Sequence[int]) -> dict[PartKey, list[int]]:
+    groups: dict[PartKey, list[int]] = {}
+    for row in rows:
+        groups.setdefault((dumps[row].stage, dumps[row].step), []).append(row)
+
+    def place(key: PartKey) -> tuple[int, int]:
+        stage, step = key
+        return (PIPELINE.index(stage) if stage in PIPELINE else len(PIPELINE), step if step is not None else -1)
+
+    return {key: groups[key] for key in sorted(groups, key=place)}
+
+
+def _paired(left: Sequence[PartKey], right: Sequence[PartKey]) -> list[tuple[PartKey | None, PartKey | None]]:
+    if len(left) == 1 or len(right) == 1:
+        one, many = (left, right) if len(left) == 1 else (right, left)
+        partner = next((key for key in many if key == one[0]), next((key for key in many if key[1] == one[0][1]), many[0]))
+        pair = (one[0], partner) if len(left) == 1 else (partner, one[0])
+        return [pair]
+    pairs: list[tuple[PartKey | None, PartKey | None]] = [(key, key if key in right else None) for key in left]
+    return pairs + [(None, key) for key in right if key not in left]
+
+
+def _ranks(left: Sequence[Dump], right: Sequence[Dump], a: Sequence[int], b: Sequence[int], options: Options) -> list[tuple[int, int]]:
+    if len(a) == 1 and len(b) == 1:
+        return [(a[0], b[0])]
+    by_rank = {right[row].rank: row for row in b}
+    ranks = [left[row].rank for row in a]
+    if set(ranks) != set(by_rank):
+        held = [", ".join(str(rank) for rank in sorted(r for r in side if r is not None)) for side in (ranks, by_rank)]
+        raise DumpError("rank_layouts", "ranks", left=held[0], right=held[1])
+    return [(row, by_rank[left[row].rank]) for row in a]

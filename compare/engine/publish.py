@@ -1,0 +1,90 @@
+"""A judged part → the folder that the server answers from: verdict, tree, and the columns behind node details."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compare.engine.align.explain import CODES, Explanation
+from compare.engine.align.nodes import NodeKind
+from compare.engine.align.pairs import Reason, Relation
+from compare.engine.diagnose.case import Case
+from compare.engine.diagnose.reasons import PAIRED, UNPAIRED, quantity_texts
+from compare.engine.diagnose.rollup import Role
+from compare.engine.diagnose.tree import Tree, tree_of
+from compare.engine.diagnose.verdict import PartVerdict
+from compare.engine.measure.grades import Grade
+from compare.engine.model import Direction, Group, JsonObject
+from compare.engine.store.columns import write_columns
+from compare.engine.store.tree import compress, encode_tree
+
+
+def write_verdict(document: JsonObject, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "verdict.json").write_text(json.dumps(document, ensure_ascii=False, allow_nan=False), "utf-8")
+
+
+def write_part(part: PartVerdict, folder: Path, dumps: tuple[Sequence[str], Sequence[str]]) -> None:
+    """``dumps``: for each case the folder of its left and right dump, relative to their runs."""
+    tree = tree_of(part.cases, part.origins)
+    (folder / "tree.bin.gz").write_bytes(compress(encode_tree(tree.columns, tree.strings, _facts(part, tree))))
+    _write_rows(part, tree, folder / "columns" / "rows")
+    for index, case in enumerate(part.cases):
+        _write_case(case, tree, index, folder / "columns" / str(index), (dumps[0][index], dumps[1][index]))
+
+
+def _facts(part: PartVerdict, tree: Tree) -> JsonObject:
+    first = part.cases[0]
+    directions = [Direction(d).name.lower() for d in np.unique(first.pairs.direction[first.grades.comparable]).tolist()]
+    backward = {
+        name: any(bool((case.dumps[side].records.direction[case.dumps[side].records.recorded] == Direction.BACKWARD).any()) for case in part.cases)
+        for side, name in enumerate(("left", "right"))
+    }
+    return {
+        "reasons": list(tree.reasons), "layers": max(case.sides.layers for case in part.cases),
+        "compared": sum(int(case.grades.comparable.sum()) for case in part.cases), "directions": directions,
+        "sides": {name: part.document[name]["role"] for name in ("left", "right")}, "backward": backward,
+    }  # fmt: skip
+
+
+def _write_rows(part: PartVerdict, tree: Tree, folder: Path) -> None:
+    names = ("kind", "module", "direction", "call", "layer", "role", "grade", "difference", "floor", "growth", "order", "origin", "reason")
+    arrays = {name: tree.columns[name] for name in names}
+    arrays |= {"case": tree.case, "node": tree.node, "part": tree.part}
+    meta = {
+        "kinds": {int(k): k.name.lower() for k in NodeKind}, "roles": {int(r): r.name.lower() for r in Role}, "grades": {int(g): g.name.lower() for g in Grade},
+        "compared": [int(case.grades.comparable.sum()) for case in part.cases],
+        "reasons": [{"code": CODES[code], "text": UNPAIRED[code]} for code in Explanation if code is not Explanation.MATCHED],
+        "origins": part.document["origins"],
+    }  # fmt: skip
+    write_columns(folder, arrays, {"strings": tree.strings}, meta)
+
+
+def _write_case(case: Case, tree: Tree, index: int, folder: Path, dumps: tuple[str, str]) -> None:
+    pairs, differences, grades = case.pairs, case.differences, case.grades
+    order = np.argsort(pairs.node, kind="stable")
+    arrays: dict[str, NDArray[Any]] = {
+        "pair_of_node": order.astype(np.int32), "node_start": np.searchsorted(pairs.node[order], np.arange(len(case.nodes) + 1)),
+        "group": pairs.group, "relation": pairs.relation, "reason": pairs.reason, "elsewhere": pairs.elsewhere, "quantity": pairs.quantity,
+        "compared": differences.compared, "signed": differences.signed, "scale": differences.scale, "ulps": differences.ulps, "size": differences.size,
+        "over": grades.over, "grade": grades.grade, "difference": grades.difference, "floor": grades.floor, "weight": grades.weight,
+        "argument": grades.argument, "nothing": grades.nothing, "equal": differences.equal, "position": case.position(),
+        "present_left": differences.sides[0].present, "present_right": differences.sides[1].present,
+        "values_left": differences.sides[0].values, "values_right": differences.sides[1].values,
+    }  # fmt: skip
+    for side, name in enumerate(("left", "right")):
+        arrays[f"{name}_start"], arrays[f"{name}_slot"] = pairs.slots[side].start, pairs.slots[side].values
+        arrays[f"{name}_record_start"], arrays[f"{name}_record"] = case.nodes.records[side].start, case.nodes.records[side].values
+    meta = {
+        "dumps": list(dumps), "primary": case.primary,
+        "groups": {int(g): g.name.lower() for g in Group}, "relations": {int(r): r.name.lower().replace("_", "-") for r in Relation},
+        "reasons": {int(r): {"code": r.name.lower(), "text": PAIRED[r]} for r in Reason},
+        "grades": {int(g): g.name.lower() for g in Grade},
+        "quantities": quantity_texts(pairs.quantity_names, case.sides.layers),
+    }  # fmt: skip
+    write_columns(folder, arrays, {}, meta)

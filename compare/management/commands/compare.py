@@ -1,0 +1,113 @@
+"""``manage.py compare LEFT RIGHT``: the engine without server, broker or database."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from compare.engine.errors import DumpError
+from compare.engine.model import JsonObject
+from compare.engine.options import Options
+from compare.engine.pipeline import Comparison, compare_paths
+
+AGREES, DIVERGED, BAD_INPUT, NOT_COMPARABLE, INTERNAL = 0, 1, 2, 3, 4
+STATUS = {"identical": AGREES, "consistent": AGREES, "diverged": DIVERGED, "not_comparable": NOT_COMPARABLE}
+
+
+class Command(BaseCommand):
+    help = "Compares two dumps: where do they first part, and why. Exit status 0 agrees, 1 diverged, 2 bad input, 3 not comparable, 4 internal error."
+    requires_system_checks: Sequence[str] = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("paths", nargs="*", metavar="LEFT RIGHT", help="a dump.json, rank folder, step folder, run root or archive")
+        parser.add_argument("--left", action="append", default=[], metavar="PATH", help="the left side; may repeat where it is one rank per archive")
+        parser.add_argument("--right", action="append", default=[], metavar="PATH", help="the right side; may repeat")
+        parser.add_argument("--json", metavar="FILE", help="write the verdict document (- for standard output)")
+        parser.add_argument("--step", metavar="N|L:R")
+        parser.add_argument("--rank", metavar="N|L:R")
+        parser.add_argument("--stage", metavar="NAME|L:R")
+        parser.add_argument("--exact", action="store_true", help="any pair that is not equal counts as diverged")
+
+    def run_from_argv(self, argv: list[str]) -> None:
+        """Django ends in 1 for any error; here 1 means diverged and nothing else."""
+        try:
+            parser = self.create_parser(argv[0], argv[1])
+            options = vars(parser.parse_args(argv[2:]))
+            status = self.handle(**options)
+        except CommandError as error:
+            status = _say(str(error))
+        except DumpError as error:
+            status = _say(error.sentence())
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            status = BAD_INPUT
+        except KeyboardInterrupt:
+            status = _say("stopped")
+        except Exception:  # anything else is a fault of ours: one line, the rest in a log
+            status = _internal()
+        sys.exit(status)
+
+    def handle(self, *args: Any, **options: Any) -> int:  # type: ignore[override]
+        left, right = _sides(options)
+        chosen = Options.from_json({name: options[name] for name in ("step", "rank", "stage", "exact")})
+        comparison = compare_paths(left, right, chosen)
+        _write(comparison, options["json"])
+        if options["json"] != "-":
+            self.stdout.write(_summary(comparison.document))
+        return STATUS[comparison.document["verdict"]]
+
+
+def _sides(options: dict[str, Any]) -> tuple[list[Path], list[Path]]:
+    left, right, paths = list(options["left"]), list(options["right"]), list(options["paths"])
+    if paths and (left or right or len(paths) != 2):
+        raise CommandError("give LEFT and RIGHT, or --left and --right; not both")
+    if paths:
+        left, right = paths[:1], paths[1:]
+    if not left or not right:
+        raise CommandError("a side is missing: give LEFT and RIGHT, or --left and --right")
+    return [Path(path) for path in left], [Path(path) for path in right]
+
+
+def _write(comparison: Comparison, target: str | None) -> None:
+    if target is None:
+        return
+    text = json.dumps(comparison.document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
+    if target == "-":
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    try:
+        Path(target).write_text(text, "utf-8")
+    except OSError as error:
+        raise DumpError("cannot_write", target, detail=error.strerror or str(error)) from error
+
+
+def _summary(document: JsonObject) -> str:
+    lines = [document["headline"]["en"]]
+    for origin in document.get("origins") or []:
+        lines.append(f"  {origin['kind']}: {origin['module']} {origin['slot']} ({origin['order']} of {origin['of']}, confidence {origin['confidence']})")
+        lines += [f"    {cause['text']['en']} ({cause['score']:.2f})" for cause in origin["causes"][:3]]
+    failed = [premise["code"] for premise in document.get("premises") or [] if premise["state"] == "failed"]
+    if failed:
+        lines.append(f"  failed premises: {', '.join(failed)}")
+    return "\n".join(lines)
+
+
+def _say(sentence: str) -> int:
+    print(" ".join(sentence.split()), file=sys.stderr)
+    return BAD_INPUT
+
+
+def _internal() -> int:
+    with tempfile.NamedTemporaryFile("w", prefix="probe-web-", suffix=".log", delete=False, encoding="utf-8") as log:
+        log.write(traceback.format_exc())
+    print(f"internal error; please report it with {log.name}", file=sys.stderr)
+    return INTERNAL
