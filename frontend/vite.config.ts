@@ -12,6 +12,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     target: "es2023",
     sourcemap: false,
+    chunkSizeWarningLimit: 700,
   },
   server: {
     proxy: Object.fromEntries(["/api", "/healthz", "/readyz"].map((path) => [path, "http://127.0.0.1:8000"])),

@@ -41,7 +41,7 @@ describe("the view state in the address", () => {
 
   it("keeps a typical link short and readable", () => {
     const view: ViewState = { ...DEFAULT_VIEW, node: 151, query: "grade>noise layer:3..7", opened: [0, 1, 2, 3, 140, 147] };
-    expect(encodeView(view)).toBe("v=1&n=47&q=grade>noise+layer:3..7&o=0~3.3s.6");
+    expect(encodeView(view)).toBe("v=1&n=47&q=grade%3Enoise+layer:3..7&o=0~3.3s.6");
   });
 
   it("tells rows that are all shut from the page's own choice", () => {

@@ -98,7 +98,7 @@ function decodeNumber(text: string | null): number | null {
   return value <= MAX_ROW ? value : null;
 }
 
-/** Spaces as `+`, and the marks that a fragment may hold stay readable: `q=grade>noise+layer:3..7`. */
+/** Spaces as `+`, and the marks that a browser leaves alone in a fragment stay readable: `q=grade%3Enoise+layer:3..7`. */
 function encodeText(text: string): string {
   return encodeURIComponent(text).replace(/%20/g, "+").replace(/%3A/g, ":").replace(/%2C/g, ",").replace(/%2F/g, "/").replace(/%3E/g, ">");
 }

@@ -157,7 +157,7 @@ function createFormat(language: Language): Format {
   const grouped = new Intl.NumberFormat(language === "zh" ? "zh-CN" : "en");
   const relative = new Intl.RelativeTimeFormat(locale, { numeric: "auto" });
   const dayMonth = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short" });
-  const dayMonthYear = new Intl.DateTimeFormat(locale, { day: "numeric", month: "short", year: "numeric" });
+  const dayMonthYear = new Intl.DateTimeFormat(locale, { day: "numeric", month: language === "zh" ? "numeric" : "short", year: "numeric" });
   const full = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "medium" });
   const conjunction = new Intl.ListFormat(locale, { type: "conjunction" });
 

@@ -108,7 +108,8 @@ export class Transfer {
   view(): TransferView {
     const total = this.lanes.reduce((sum, { file }) => sum + file.file.size, 0);
     const sent = this.sent();
-    const speed = this.state === "sending" ? this.speed() : null;
+    // Handed to the network but not yet acknowledged: what the last bytes' speed is nobody needs to know.
+    const speed = this.state === "sending" && sent < total ? this.speed() : null;
     return {
       state: this.state,
       sent,

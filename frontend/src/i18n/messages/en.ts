@@ -142,7 +142,7 @@ export const en = {
     found: (files: string) => `${files} found`,
     missing: {
       "construct.json": "no construct.json: structure is read from names",
-      "stack.json": "no stack.json: no source lines beside a module",
+      "stack.json": "no stack.json: no source lines",
     } as Record<string, string>,
     missingOther: (name: string) => `no ${name}`,
     files2: (count: number, text: string, size: string) => `${plural(count, text, "file", "files")}, ${size}`,
@@ -151,7 +151,7 @@ export const en = {
     asideFiles: (count: number, text: string) => `${plural(count, text, "file", "files")}`,
     lostTitle: (name: string) => `The upload of ${name} stopped`,
     lostText: (done: string, all: string) => `${done} of ${all} are here. Choose the same files again and it goes on from there.`,
-    sentAll: "All bytes are here",
+    confirming: "waiting for the server",
     problemAt: (where: string) => `In ${where}`,
     copyDigest: "Copy the SHA-256",
     uploadOf: (side: string) => `Upload of ${side}`,

@@ -61,6 +61,15 @@ export const errors: Record<string, string> = {
   out_of_memory: "内存耗尽。请减少一次处理的 dump，或换用更大的机器",
   time_limit: "耗时超过 {seconds} 秒的上限。请只比对一个 step 或 rank，或提高上限",
 
+  // 选项
+  option_unknown: "没有名为 {name} 的选项。可用选项见文档",
+  option_unavailable: "此版本不支持选项 {name}。请去掉它",
+  option_invalid: "选项 {name} 的值不能是 {value}。请给出一个数字，或以“左:右”分别给出两侧",
+  no_such_choice: "没有 {name} {value}。可选：{held}",
+  rank_layouts: "两侧的 rank 无法配对：左侧 {left}，右侧 {right}。请用 rank“左:右”各选一个",
+  cannot_write: "无法写入：{detail}。请换一个位置",
+  stored_format: "存储格式为 {found}，此版本读取的是 {known}。请重新上传 dump",
+
   // 读取 dump
   file_missing: "文件不存在。请检查路径",
   file_forbidden: "没有读取该文件的权限。请授予读取权限",
@@ -70,7 +79,9 @@ export const errors: Record<string, string> = {
   no_dump: "其中没有 dump.json。请给出 dump.json、rank 文件夹、step 文件夹、整个 dump 文件夹或其压缩包",
   not_a_dump: "这是 JSON，但没有 data 成员，因此不是 dump.json。请给出 msprobe 生成的 dump.json",
   not_json: "第 {offset} 字节处不是合法的 JSON：{detail}。请重新 dump，或重新复制文件",
-  not_utf8: "第 {offset} 字节处不是 UTF-8 文本（{encoding}）。请使用 msprobe 生成的 UTF-8 原文件",
+  not_utf8: "第 {offset} 字节处不是 UTF-8 文本。请重新 dump，或重新复制文件",
+  other_encoding: "这是 {encoding} 编码的文本。请使用 msprobe 生成的 UTF-8 原文件",
+  file_empty: "文件为空。请重新 dump，或重新复制文件",
   json_truncated: "文件在第 {offset} 字节处中断，最后一个完整条目是 {record}。任务被终止或复制不完整：请重新 dump，或重新复制文件",
   too_deep: "第 {offset} 字节处的嵌套超过 {limit} 层。没有工具会这样写，请检查文件",
   entry_too_large: "从第 {offset} 字节开始的一个条目超过 {limit} MiB。没有工具会这样写，请检查文件",

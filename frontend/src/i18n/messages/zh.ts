@@ -137,7 +137,7 @@ export const zh: Messages = {
     found: (files) => `有 ${files}`,
     missing: {
       "construct.json": "缺少 construct.json：结构由名称推断",
-      "stack.json": "缺少 stack.json：模块旁不显示源码位置",
+      "stack.json": "缺少 stack.json：不显示源码位置",
     },
     missingOther: (name) => `缺少 ${name}`,
     files2: (_count, text, size) => `${text} 个文件，${size}`,
@@ -146,7 +146,7 @@ export const zh: Messages = {
     asideFiles: (_count, text) => `${text} 个文件`,
     lostTitle: (name) => `${name} 的上传中断了`,
     lostText: (done, all) => `已送达 ${done} / ${all}。再次选择同样的文件即可从断点继续。`,
-    sentAll: "已全部送达",
+    confirming: "等待服务器确认",
     problemAt: (where) => `位置：${where}`,
     copyDigest: "复制 SHA-256",
     uploadOf: (side) => `${side}上传进度`,

@@ -1,4 +1,4 @@
-import { ArrowLeftRight } from "lucide-react";
+import { MoveHorizontal } from "lucide-react";
 import type { Comparison, ComparisonSide } from "../../api/types";
 import { useI18n } from "../../i18n";
 import { headerFacts, taskName } from "../../ui/run-facts";
@@ -30,7 +30,7 @@ export function Crumbs({ comparison }: { comparison: Comparison }) {
       )}
       <span className={`${styles.sides} ${named ? styles.sidesBesideName : ""}`}>
         <SideName side="left" run={left} />
-        <ArrowLeftRight className={styles.arrow} size={16} strokeWidth={1.4} aria-label={t.common.against} />
+        <MoveHorizontal className={styles.arrow} size={16} strokeWidth={1.4} aria-label={t.common.against} />
         <SideName side="right" run={right} />
       </span>
       {comparison.read_only ? <span className={styles.readOnly}>{t.comparison.readOnly}</span> : null}

@@ -39,7 +39,7 @@ function fractionOf(view: HeldView, run: Run | null): number {
   if (view.phase === "sending") return view.transfer.total === 0 ? 0 : view.transfer.sent / view.transfer.total;
   if (view.phase === "creating") return 1;
   if (run?.state === "parsing") return run.progress.fraction ?? 0;
-  return run?.state === "queued" || run === null ? 1 : 0;
+  return 1;
 }
 
 function statusLine(view: HeldView, run: Run | null, t: Messages, format: Format): string {
@@ -58,6 +58,7 @@ function sendingLine(transfer: TransferView, t: Messages, format: Format): strin
     case "offline":
       return transfer.retryIn ? t.card.offlineIn(format.duration(transfer.retryIn)) : t.card.offline;
     default: {
+      if (transfer.sent >= transfer.total) return `${progress} · ${t.card.confirming}`;
       if (transfer.speed === null) return progress;
       const speed = t.card.speed(bytes(transfer.speed));
       const left = transfer.secondsLeft === null ? null : t.card.left(format.duration(Math.ceil(transfer.secondsLeft)));

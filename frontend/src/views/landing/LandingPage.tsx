@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { ArrowLeftRight } from "lucide-react";
+import { MoveHorizontal } from "lucide-react";
 import { useEffect } from "react";
 import { useLocation } from "wouter";
 import { createComparison, useAbout } from "../../api/queries";
@@ -30,7 +30,7 @@ export function LandingPage() {
           <p className={styles.lead}>{t.landing.lead}</p>
           <div className={styles.sides}>
             <SidePanel side="left" holding={left} other={right} />
-            <ArrowLeftRight className={styles.arrow} size={26} strokeWidth={1.1} aria-hidden="true" />
+            <MoveHorizontal className={styles.arrow} size={28} strokeWidth={1.2} aria-hidden="true" />
             <SidePanel side="right" holding={right} other={left} />
           </div>
           <Actions left={left} right={right} />

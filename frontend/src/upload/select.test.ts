@@ -1,0 +1,70 @@
+import { describe, expect, it } from "vitest";
+import { peek } from "./peek";
+import { select } from "./select";
+
+function files(contents: Record<string, string>) {
+  return Object.entries(contents).map(([path, content]) => ({ path, file: new File([content], path.split("/").at(-1) ?? path) }));
+}
+
+describe("what is sent", () => {
+  it("are json files and archives; tensors and the rest stay", () => {
+    const { send, tensors, other } = select(
+      files({
+        "t/step0/rank0/dump.json": "{}",
+        "t/step0/rank0/dump_tensor_data/Module.a.forward.0.output.0.pt": "x",
+        "t/notes.txt": "",
+        "t/more.tar.gz": "",
+      }),
+    );
+    expect(send.map(({ path }) => path)).toEqual(["t/step0/rank0/dump.json", "t/more.tar.gz"]);
+    expect(tensors.map(({ path }) => path)).toEqual(["t/step0/rank0/dump_tensor_data/Module.a.forward.0.output.0.pt"]);
+    expect(other.map(({ path }) => path)).toEqual(["t/notes.txt"]);
+  });
+
+  it("is nothing hidden and nothing that an operating system added", () => {
+    const { send } = select(files({ "t/.git/a.json": "", "t/__MACOSX/dump.json": "", "t/._dump.json": "", "t/dump.json": "{}" }));
+    expect(send.map(({ path }) => path)).toEqual(["t/dump.json"]);
+  });
+
+  it("is called after the folder or the archive", () => {
+    expect(select(files({ "fsdp-1130/step0/dump.json": "" })).name).toBe("fsdp-1130");
+    expect(select(files({ "fsdp-1130.tar.gz": "" })).name).toBe("fsdp-1130");
+    expect(select(files({ "dump.json": "" })).name).toBe("dump");
+  });
+});
+
+describe("a look into a dump before the server has it", () => {
+  const dump = `{"task": "statistics", "level": "L0", "framework": "pytorch", "data": {"Module.a.forward.0": {"input_args":
+    [{"dtype": "torch.int64"}, {"dtype": "torch.bfloat16"}, {"dtype": "torch.bfloat16"}, {"dtype": "torch.float32"}]}`;
+
+  it("reads its head and counts steps and ranks by their folders", async () => {
+    const seen = await peek(
+      files({
+        "t/step0/rank0/dump.json": dump,
+        "t/step0/rank1/dump.json": dump,
+        "t/step1/rank0/dump.json": dump,
+        "t/step1/rank1/dump.json": dump,
+        "t/step0/rank0/stack.json": "{}",
+      }),
+    );
+    expect(seen).toEqual({
+      task: "statistics",
+      level: "L0",
+      framework: "pytorch",
+      dtype: "bfloat16",
+      steps: 2,
+      ranks: 2,
+      dumps: 4,
+      construct: false,
+      stack: true,
+    });
+  });
+
+  it("says nothing of an archive", async () => {
+    expect(await peek(files({ "a.zip": "PK" }))).toBeNull();
+  });
+
+  it("says nothing that is not there", async () => {
+    expect(await peek(files({ "dump.json": '{"data": ' }))).toMatchObject({ task: null, level: null, dtype: null, steps: 1, ranks: 1 });
+  });
+});
