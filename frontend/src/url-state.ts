@@ -100,7 +100,7 @@ function decodeNumber(text: string | null): number | null {
 
 /** Spaces as `+`, and the marks that a browser leaves alone in a fragment stay readable: `q=grade%3Enoise+layer:3..7`. */
 function encodeText(text: string): string {
-  return encodeURIComponent(text).replace(/%20/g, "+").replace(/%3A/g, ":").replace(/%2C/g, ",").replace(/%2F/g, "/").replace(/%3E/g, ">");
+  return encodeURIComponent(text).replace(/%20/g, "+").replace(/%3A/g, ":").replace(/%2C/g, ",").replace(/%2F/g, "/");
 }
 
 function decodeText(text: string): string | null {
