@@ -151,7 +151,6 @@ class Comparison(Job):
     state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
     left = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="as_left")
     right = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="as_right")
-    baseline = models.ForeignKey(Run, null=True, blank=True, on_delete=models.PROTECT, related_name="as_baseline")
     options = models.JSONField(default=dict, blank=True)
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
     example = models.CharField(max_length=32, blank=True)  # which shipped example it is, "" = none

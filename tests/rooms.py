@@ -14,8 +14,8 @@ from django.core.cache import cache
 from rest_framework.response import Response
 from rest_framework.test import APIClient
 
-from compare.models import Run
-from compare.services import runs, uploads
+from compare.models import Comparison, Run
+from compare.services import comparisons, runs, uploads
 
 CORPUS = Path(__file__).parent / "data" / "corpus"
 TUS = {"HTTP_TUS_RESUMABLE": "1.0.0"}
@@ -93,3 +93,19 @@ def uploaded_run(content: bytes, name: str = "dump.zip", role: str = "auto") -> 
 def files_below(folder: Path) -> set[str]:
     """Every file below a folder, by relative path."""
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def corpus_run(name: str, role: str = "auto") -> Run:
+    """A run of one of the dumps in tests/data/corpus, read by the real engine in this process."""
+    run = uploaded_run((CORPUS / f"{name}.zip").read_bytes(), f"{name}.zip", role)
+    runs.read(run.pk, "test")
+    run.refresh_from_db()
+    return run
+
+
+def corpus_comparison(left: str, right: str, **options: Any) -> Comparison:
+    """Two dumps of the corpus, compared by the real engine in this process."""
+    comparison = comparisons.create(corpus_run(left).pk, corpus_run(right).pk, options)
+    comparisons.compare(comparison.pk, "test")
+    comparison.refresh_from_db()
+    return comparison

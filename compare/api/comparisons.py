@@ -20,7 +20,7 @@ from compare.api.runs import SEARCH, NameAndTags
 from compare.models import Comparison, Run, ShareLink
 from compare.services import comparisons, naming, recovery, sharing
 
-JOINED = ("left", "right", "baseline")
+JOINED = ("left", "right")
 NUMBER = re.compile(r"\d{1,9}(:\d{1,9})?")
 STAGE = re.compile(r"[^:]{1,100}(:[^:]{1,100})?")
 
@@ -43,7 +43,7 @@ class Chosen(serializers.Field[Any, Any, Any, Any]):
 
 
 class Options(serializers.Serializer[Any]):
-    """The command line's options by their long names; ``baseline`` is a run id, ``mapping`` YAML text."""
+    """The command line's options by their long names; ``baseline`` is a run id, ``mapping`` YAML text (both not served yet)."""
 
     step = extend_schema_field(OpenApiTypes.STR)(Chosen)(NUMBER, required=False, allow_null=True)
     rank = extend_schema_field(OpenApiTypes.STR)(Chosen)(NUMBER, required=False, allow_null=True)
@@ -142,14 +142,13 @@ class ComparisonSerializer(ComparisonBase):
     id = serializers.SerializerMethodField()
     left = Side(read_only=True)
     right = Side(read_only=True)
-    baseline = Side(read_only=True, allow_null=True)
     options = serializers.DictField(read_only=True)
     verdict = serializers.SerializerMethodField()
     read_only = serializers.SerializerMethodField()  # type: ignore[assignment]
 
     class Meta:
         model = Comparison
-        fields = (*ComparisonBase.Meta.fields, "options", "baseline", "cancel_requested_at", "read_only")
+        fields = (*ComparisonBase.Meta.fields, "options", "cancel_requested_at", "read_only")
         read_only_fields = fields
 
     @property

@@ -11,11 +11,13 @@ from rest_framework.renderers import BaseRenderer
 
 
 def finite(data: Any) -> Any:
-    """The same structure with every float that JSON cannot write replaced by its name; an ``orjson.Fragment`` is JSON already."""
+    """The same structure with every number that orjson cannot write as text; an ``orjson.Fragment`` is JSON already."""
     if isinstance(data, float):
         if math.isfinite(data):
             return data
         return "NaN" if math.isnan(data) else "Infinity" if data > 0 else "-Infinity"
+    if isinstance(data, int) and not -(2**63) <= data < 2**64:
+        return str(data)
     if isinstance(data, Mapping):
         return {str(key): finite(value) for key, value in data.items()}
     if isinstance(data, (list, tuple)):

@@ -2,39 +2,44 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-import orjson
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 
-from compare.engine.errors import Cancelled
+from compare.engine.errors import Cancelled, DumpError
+from compare.engine.options import Options
 from compare.models import Comparison, Part, Run
 from compare.services import broker, storage, work
 from compare.services.refusals import Refusal
 
 State = Comparison.State
 
-RUNS_READY = Q(left__state=Run.State.READY, right__state=Run.State.READY) & (Q(baseline__isnull=True) | Q(baseline__state=Run.State.READY))
-
-A_RUN_FAILED = Q(left__state=Run.State.FAILED) | Q(right__state=Run.State.FAILED) | Q(baseline__state=Run.State.FAILED)
+RUNS_READY = Q(left__state=Run.State.READY, right__state=Run.State.READY)
+A_RUN_FAILED = Q(left__state=Run.State.FAILED) | Q(right__state=Run.State.FAILED)
 
 
 def uses(run: Run) -> Q:
-    return Q(left=run) | Q(right=run) | Q(baseline=run)
+    return Q(left=run) | Q(right=run)
 
 
 def create(left: str, right: str, options: dict[str, Any], name: str = "", example: str = "") -> Comparison:
-    """A comparison of two runs by id; ``options`` as in the contract, ``baseline`` a run id."""
-    sides = {run_id: _run(run_id) for run_id in (left, right, options.get("baseline")) if run_id}
+    """A comparison of two runs by id; ``options`` as in the contract."""
+    try:
+        Options.from_json(options)
+    except DumpError as error:
+        raise Refusal(error.code, **error.params) from None
+    sides = _run(left), _run(right)
     comparison = Comparison(
-        left=sides[left], right=sides[right], baseline=sides.get(options.get("baseline", "")), example=example,
-        options={key: value for key, value in options.items() if key != "baseline" and value not in (None, "") and value is not False},
-        name=name or f"{sides[left].name} | {sides[right].name}"[:200],
+        left=sides[0],
+        right=sides[1],
+        options={key: value for key, value in options.items() if value not in (None, "") and value is not False},
+        name=name or f"{sides[0].name} | {sides[1].name}"[:200],
+        example=example,
     )
     with transaction.atomic():
         comparison.save(force_insert=True)
@@ -49,7 +54,7 @@ def ring_when_ready(comparison: Comparison) -> None:
 
 
 def runs_of(comparison: Comparison) -> list[Run]:
-    return [run for run in (comparison.left, comparison.right, comparison.baseline) if run is not None]
+    return [comparison.left, comparison.right]
 
 
 def waiting_for(run: Run) -> QuerySet[Comparison]:
@@ -75,20 +80,18 @@ def compare(comparison_id: str, task_id: str) -> None:
     attempt = work.claim(Comparison, comparison_id, task_id)
     if attempt is None:
         return
-    comparison = Comparison.objects.select_related("left", "right", "baseline").get(pk=comparison_id)
+    comparison = Comparison.objects.select_related("left", "right").get(pk=comparison_id)
     making = storage.attempt(comparison, attempt.number)
 
     def on_verdict(verdict: dict[str, Any]) -> None:
-        storage.write(storage.early_verdict(comparison), orjson.dumps(verdict))
+        storage.write(storage.early_verdict(comparison), json.dumps(verdict, ensure_ascii=False, allow_nan=False).encode())
         attempt.write(**summary(verdict))
 
     def action(pulse: work.Pulse) -> None:
         from compare.engine import pipeline  # only here: a web process needs no numpy
 
         storage.clear_attempts(comparison)
-        options = pipeline.Options.from_json(comparison.options)
-        if comparison.baseline:
-            options = replace(options, baseline=storage.columns(comparison.baseline))
+        options = Options.from_json({**comparison.options, **_roles(comparison)})
         verdict = pipeline.compare_runs(
             storage.columns(comparison.left), storage.columns(comparison.right), options, making, pulse.progress, on_verdict
         )
@@ -200,6 +203,12 @@ def _run(run_id: str) -> Run:
     if run.state == Run.State.FAILED:
         raise Refusal("run_failed", HTTPStatus.CONFLICT, name=run.name)
     return run
+
+
+def _roles(comparison: Comparison) -> dict[str, str]:
+    """What people said about the sides; what they did not say is told from the dumps."""
+    sides = {"left_role": comparison.left.role, "right_role": comparison.right.role}
+    return {option: role for option, role in sides.items() if role != Run.Role.AUTO}
 
 
 def _parts(comparison: Comparison, verdict: dict[str, Any], folder: Path) -> list[Part]:

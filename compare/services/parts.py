@@ -7,6 +7,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+from compare.engine.errors import DumpError
 from compare.models import Comparison
 from compare.services import storage
 from compare.services.refusals import Refusal
@@ -49,8 +50,8 @@ def node(part: PartFiles, row: int) -> dict[str, Any]:
 
     try:
         return PartReader(part.folder, part.left, part.right).node(row)
-    except IndexError:
-        raise Refusal("node_unknown", HTTPStatus.NOT_FOUND, n=row) from None
+    except DumpError as error:
+        raise Refusal(error.code, HTTPStatus.NOT_FOUND, **error.params) from None
 
 
 def _only(comparison: Comparison) -> int:

@@ -27,7 +27,7 @@ def links(comparison: Comparison) -> list[ShareLink]:
 
 def find(slug: str) -> tuple[Comparison, ShareLink | None] | None:
     """The comparison that a slug opens, with the share link where it is one. None says nothing about why: unknown, expired, taken back."""
-    joined = ("left", "right", "baseline")
+    joined = ("left", "right")
     comparison = Comparison.objects.select_related(*joined).filter(pk=slug).first()
     if comparison:
         return comparison, None

@@ -65,7 +65,8 @@ def attempt(row: Job, number: int) -> Path:
 
 def clear_attempts(row: Job) -> None:
     """Remove whatever earlier attempts left, and make the folder that the next one builds in."""
-    for left_over in _made(job(row)).glob("attempt-*"):
+    folder = _made(job(row))
+    for left_over in (*folder.glob("attempt-*"), *folder.glob(".attempt-*")):  # the engine builds beside its destination
         remove(left_over)
 
 

@@ -21,6 +21,10 @@ def test_nan_and_infinity_travel_as_words_however_deep():
     assert json.loads(dumps(data)) == {"a": "NaN", "b": ["Infinity", {"c": ["-Infinity", 1.5]}], "3": None}
 
 
+def test_a_number_that_no_reader_can_hold_travels_as_text():
+    assert dumps([2**64, -(2**63) - 1, 2**64 - 1, True]) == b'["18446744073709551616","-9223372036854775809",18446744073709551615,true]'
+
+
 def test_a_document_that_is_json_already_is_passed_on_untouched():
     assert dumps({"verdict": orjson.Fragment(b'{"x": 1.0}')}) == b'{"verdict":{"x": 1.0}}'
 

@@ -72,7 +72,7 @@ def test_a_comparison_is_not_sent_before_both_runs_are_ready(rung, runs, compari
 
 
 def test_a_run_that_becomes_ready_rings_for_the_comparisons_that_waited_for_it_last(rung, runs, comparison):
-    comparisons.create(runs[1].pk, runs[1].pk, {"baseline": runs[0].pk})
+    comparisons.create(runs[1].pk, runs[0].pk, {})
     ready(runs[1])
     comparisons.run_ready(runs[1])
     assert rung == []
