@@ -60,7 +60,7 @@ def kind_of(source: Source) -> str | None:
         return "zip"
     if start.startswith(GZIP_START):
         return "tar.gz"
-    if start[TAR_MARK_AT : TAR_MARK_AT + len(TAR_MARK)] == TAR_MARK:
+    if start[TAR_MARK_AT : TAR_MARK_AT + len(TAR_MARK)] == TAR_MARK or (name.endswith(".tar") and start):  # the oldest tars have no mark
         return "tar"
     for mark, other in OTHER_ARCHIVES.items():
         if start.startswith(mark):

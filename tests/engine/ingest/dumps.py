@@ -112,7 +112,9 @@ TENSORS = st.fixed_dictionaries(
     },
 )
 PLAIN = st.one_of(
-    st.fixed_dictionaries({"type": st.sampled_from(["int", "float", "bool", "str", "numpy.int64", "torch.dtype"]), "value": NUMBERS | TEXTS}),
+    st.fixed_dictionaries(
+        {"type": st.sampled_from(["int", "float", "bool", "str", "numpy.int64", "torch.dtype"]), "value": NUMBERS | TEXTS}
+    ),
     st.fixed_dictionaries({"type": st.just("slice"), "value": st.lists(st.integers(0, 9) | st.none(), min_size=3, max_size=3)}),
     st.fixed_dictionaries({"type": st.just("torch.Size"), "value": st.lists(st.integers(0, 99), max_size=3)}),
     st.just({"type": "ellipsis", "value": "..."}),
@@ -126,7 +128,9 @@ ARGUMENTS = st.recursive(
     lambda inner: st.one_of(
         st.lists(inner, max_size=3),
         st.dictionaries(TEXTS, inner, max_size=3),
-        st.fixed_dictionaries({"class_type": st.just("torch.distributed.P2POp"), "tensor": inner, "op": st.just("isend"), "peer": st.just(1)}),
+        st.fixed_dictionaries(
+            {"class_type": st.just("torch.distributed.P2POp"), "tensor": inner, "op": st.just("isend"), "peer": st.just(1)}
+        ),
         st.just(True),
         st.just("bare"),
         st.just(7),
@@ -154,7 +158,9 @@ CALL_NAMES = st.builds(
     st.lists(NAME_PARTS, min_size=1, max_size=3),
     st.sampled_from(["Linear.forward.0", "Linear.backward.12", "3.forward", "0.backward", "optimizer"]),
 )
-GRADIENT_NAMES = st.builds(lambda part, tail: f"Module.{part}.Linear.parameters_grad{tail}", st.sampled_from("abc"), st.sampled_from(["", ".0", ".7"]))
+GRADIENT_NAMES = st.builds(
+    lambda part, tail: f"Module.{part}.Linear.parameters_grad{tail}", st.sampled_from("abc"), st.sampled_from(["", ".0", ".7"])
+)
 RECORDS = st.tuples(
     st.dictionaries(CALL_NAMES, CALLS | st.booleans(), max_size=5), st.dictionaries(GRADIENT_NAMES, GRADIENTS, max_size=2)
 ).map(lambda both: both[0] | both[1])
