@@ -1,9 +1,9 @@
 import react from "@vitejs/plugin-react";
 import { defineConfig } from "vitest/config";
 
-// Django serves index.html at the page addresses, WhiteNoise the rest of dist/ from the root: names in assets/ carry a hash and never change.
+// Django serves index.html at the page addresses and the rest of dist/ below STATIC_URL: names in assets/ carry a hash and never change.
 export default defineConfig({
-  base: "/",
+  base: "/static/",
   plugins: [react()],
   build: {
     outDir: "dist",
