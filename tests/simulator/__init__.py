@@ -7,6 +7,11 @@ code: what belongs here is how models compute and what dumps look like.
 
 from __future__ import annotations
 
+import os
+
+# One thread: matrices are small, several catalogues may be made at once, and sums keep one order.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from tests.simulator.catalogue import scenarios
 from tests.simulator.scenario import Pair, Scenario, Truth, simulate
 
