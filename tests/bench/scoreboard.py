@@ -78,10 +78,10 @@ def group_of(name: str, truth: dict[str, Any]) -> str:
 
 def ask_engine(left: Path, right: Path) -> dict[str, Any]:
     """The verdict document, computed in this process."""
-    from compare.engine import pipeline
+    from compare.engine.options import Options
+    from compare.engine.pipeline import compare_paths
 
-    answer = pipeline.compare_paths([left], [right], pipeline.Options(), lambda *_: None)
-    return answer if isinstance(answer, dict) else dict(getattr(answer, "verdict", None) or getattr(answer, "document", {}))
+    return compare_paths([left], [right], Options()).document
 
 
 def ask_command(left: Path, right: Path) -> dict[str, Any]:
