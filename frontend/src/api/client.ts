@@ -1,6 +1,7 @@
 import createClient from "openapi-fetch";
-import type { paths } from "./paths";
+
 import { problemOf, RequestError, UNREACHABLE } from "./problem";
+import type { paths } from "./schema";
 
 /** The same origin always: a page that someone serves elsewhere must not be able to name another server. */
 // The fetch of the moment and not the one of load time, so that a test can stand in for the network.

@@ -32,8 +32,7 @@ export function useAbout() {
 export function comparisonQuery(slug: string) {
   return queryOptions({
     queryKey: ["comparison", slug],
-    queryFn: ({ signal }): Promise<Comparison> =>
-      unwrap(client.GET("/api/v1/comparisons/{id}/", { params: { path: { id: slug } }, signal })),
+    queryFn: ({ signal }): Promise<Comparison> => unwrap(client.GET("/api/v1/comparisons/{slug}/", { params: { path: { slug } }, signal })),
     refetchInterval: ({ state }) => (state.data !== undefined && !isOver(state.data) ? pollDelay(state.dataUpdateCount) : false),
   });
 }
@@ -49,7 +48,7 @@ export function useComparison(slug: string) {
 export function useRun(id: string | null) {
   return useQuery({
     queryKey: ["run", id],
-    queryFn: ({ signal }): Promise<Run> => unwrap(client.GET("/api/v1/runs/{id}/", { params: { path: { id: id ?? "" } }, signal })),
+    queryFn: ({ signal }): Promise<Run> => unwrap(client.GET("/api/v1/runs/{slug}/", { params: { path: { slug: id ?? "" } }, signal })),
     enabled: id !== null,
     refetchInterval: ({ state }) => {
       const going = state.data !== undefined && state.data.state !== "ready" && state.data.state !== "failed";
@@ -79,11 +78,11 @@ export function useComparisons(search: string) {
 
 /** Which role a run has is the dump's to say; which side it stands on is the reader's, who put it there. */
 export function createRun(uploads: readonly string[], name: string): Promise<Created> {
-  return unwrap(client.POST("/api/v1/runs/", { body: { uploads, name, role: "auto" } }));
+  return unwrap(client.POST("/api/v1/runs/", { body: { uploads: [...uploads], name, role: "auto" } }));
 }
 
 export function createComparison(left: string, right: string): Promise<Created> {
-  return unwrap(client.POST("/api/v1/comparisons/", { body: { left, right } }));
+  return unwrap(client.POST("/api/v1/comparisons/", { body: { left, right, name: "" } }));
 }
 
 async function act(queries: QueryClient, slug: string, call: Promise<Comparison>): Promise<void> {
@@ -94,9 +93,9 @@ async function act(queries: QueryClient, slug: string, call: Promise<Comparison>
 }
 
 export function cancelComparison(queries: QueryClient, slug: string): Promise<void> {
-  return act(queries, slug, unwrap(client.POST("/api/v1/comparisons/{id}/cancel/", { params: { path: { id: slug } } })));
+  return act(queries, slug, unwrap(client.POST("/api/v1/comparisons/{slug}/cancel/", { params: { path: { slug } } })));
 }
 
 export function retryComparison(queries: QueryClient, slug: string): Promise<void> {
-  return act(queries, slug, unwrap(client.POST("/api/v1/comparisons/{id}/retry/", { params: { path: { id: slug } } })));
+  return act(queries, slug, unwrap(client.POST("/api/v1/comparisons/{slug}/retry/", { params: { path: { slug } } })));
 }

@@ -1,4 +1,7 @@
-/** The documents of `/api/v1/`: what the server promises, named as the server names it. Numbers that JSON cannot hold are words. */
+/**
+ * The documents of `/api/v1/`: what the server promises, named as the server names it. Numbers that JSON cannot hold are words. `schema.d.ts`
+ * is made from the server's own description and holds addresses and parameters; the documents inside are described there as plain objects.
+ */
 
 export type Num = number | "NaN" | "Infinity" | "-Infinity";
 export type Role = "train" | "infer";
@@ -232,27 +235,21 @@ export interface ComparisonSide {
   readonly role: Role | "auto";
   readonly state: RunState;
   readonly progress: Progress;
+  readonly error: ApiProblem | null;
   readonly inventory: Inventory | null;
 }
 
-/** A verdict in a line; the words are empty while there is none. */
-export interface Summary {
-  readonly verdict: VerdictWord | "";
-  readonly headline: Bilingual;
-  readonly first_module: string;
-}
-
-/** A row of the list. */
-export interface ComparisonRow {
+interface ComparisonBase {
   readonly id: string;
   readonly url: string;
   readonly name: string;
   readonly tags: readonly string[];
   readonly state: ComparisonState;
-  readonly summary: Summary;
-  /** Names of the runs. */
-  readonly left: string;
-  readonly right: string;
+  readonly progress: Progress;
+  readonly error: ApiProblem | null;
+  /** The verdict in a sentence, null while there is none. */
+  readonly headline: Bilingual | null;
+  readonly first_module: string;
   /** Which shipped example it is, "" = none. */
   readonly example: string;
   readonly created_at: string;
@@ -260,12 +257,16 @@ export interface ComparisonRow {
   readonly finished_at: string | null;
 }
 
-export interface Comparison extends Omit<ComparisonRow, "left" | "right"> {
+/** A comparison in a list. */
+export interface ComparisonRow extends ComparisonBase {
+  readonly left: { readonly name: string; readonly role: Role | "auto" };
+  readonly right: { readonly name: string; readonly role: Role | "auto" };
+  readonly verdict: VerdictWord | null;
+}
+
+export interface Comparison extends ComparisonBase {
   readonly left: ComparisonSide;
   readonly right: ComparisonSide;
-  readonly baseline: ComparisonSide | null;
-  readonly progress: Progress;
-  readonly error: ApiProblem | null;
   readonly options: Params;
   readonly cancel_requested_at: string | null;
   /** Opened by a link that only lets one look. */

@@ -4,6 +4,8 @@ import type { Comparison, Verdict } from "../../api/types";
 import { type I18n, useI18n } from "../../i18n";
 import { announce } from "../../ui/announce";
 import { Header } from "../../ui/header";
+import { comparisonName } from "../../ui/headline";
+import type { Language } from "../../ui/preferences";
 import { useTitle } from "../../ui/use-title";
 import { useViewState } from "../../use-view-state";
 import { Workbench } from "../compare/Workbench";
@@ -20,7 +22,7 @@ export default function ComparisonPage({ slug }: { slug: string }) {
   const { data: comparison, error, isRefetchError } = useComparison(slug);
   const [{ part }] = useViewState();
   const stage = stageOf(comparison, error);
-  useTitle(comparison === undefined ? t.product : t.comparison.documentTitle(titleOf(comparison)));
+  useTitle(comparison === undefined ? t.product : t.comparison.documentTitle(titleOf(comparison, i18n.language)));
   useVerdictAnnounced(comparison?.verdict ?? null, i18n);
 
   return (
@@ -68,8 +70,9 @@ function Body({ slug, comparison, stage, error, part }: BodyProps) {
 const MARKS = { diverged: "▲ ", consistent: "✓ ", identical: "✓ ", not_comparable: "∅ " } as const;
 
 /** With the verdict's sign in front: a row of tabs can be told apart. */
-function titleOf({ verdict, name }: Comparison): string {
-  return (verdict === null ? "" : MARKS[verdict.verdict]) + name;
+function titleOf(comparison: Comparison, language: Language): string {
+  const { verdict } = comparison;
+  return (verdict === null ? "" : MARKS[verdict.verdict]) + comparisonName(comparison, language);
 }
 
 /** Read out when it arrives while the page is open, and when the page opens on it. */

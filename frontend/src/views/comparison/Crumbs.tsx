@@ -1,14 +1,16 @@
 import { MoveHorizontal } from "lucide-react";
 import type { Comparison, ComparisonSide } from "../../api/types";
 import { useI18n } from "../../i18n";
+import { comparisonName } from "../../ui/headline";
 import { headerFacts, taskName } from "../../ui/run-facts";
 import { type Side, SideMark } from "../../ui/side";
 import styles from "./crumbs.module.css";
 
 /** / name | ■ Train fsdp-1130 FSDP, bf16 ↔ ● Inference rollout-1130 vLLM, bf16 */
 export function Crumbs({ comparison }: { comparison: Comparison }) {
-  const { t } = useI18n();
-  const { left, right, name } = comparison;
+  const { t, language } = useI18n();
+  const { left, right } = comparison;
+  const name = comparisonName(comparison, language);
   // The name that the server makes up repeats what stands beside it.
   const named = name !== "" && name !== `${left.name} | ${right.name}`;
   return (

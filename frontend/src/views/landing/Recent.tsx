@@ -4,9 +4,12 @@ import { Link } from "wouter";
 import { asRequestError } from "../../api/problem";
 import { useComparisons } from "../../api/queries";
 import type { ComparisonRow } from "../../api/types";
-import { useI18n } from "../../i18n";
+import { type I18n, type Messages, useI18n } from "../../i18n";
+import { problemSentence } from "../../i18n/errors";
+import { share } from "../../i18n/format";
 import { Button } from "../../ui/button";
 import { Glyph, type GlyphName } from "../../ui/glyph";
+import { comparisonName, splitHeadline } from "../../ui/headline";
 import { IconButton } from "../../ui/icon-button";
 import { SideMark } from "../../ui/side";
 import { useNow } from "../../ui/use-now";
@@ -105,23 +108,29 @@ function ListBody({ rows, search, list, forbidden }: BodyProps) {
 function Row({ row, now }: { row: ComparisonRow; now: Date }) {
   const { t, language, format } = useI18n();
   const created = new Date(row.created_at);
-  const { sentence, glyph } = statusOf(row, t, language);
+  const name = comparisonName(row, language);
+  const { sentence, glyph } = statusOf(row, { t, language, format });
   return (
     <li>
       <Link href={row.url} className={styles.row}>
         <Glyph name={glyph} size={14} />
-        <span className={styles.name}>{row.name}</span>
-        <span className={styles.sentence}>{sentence}</span>
+        <span className={styles.name} title={name}>
+          {name}
+        </span>
+        <span className={styles.sentence} title={sentence.join("")}>
+          <strong>{sentence[0]}</strong>
+          {sentence[1]}
+        </span>
         <span className={styles.runs}>
           <span className={styles.run}>
             <SideMark side="left" />
             <span className="visually-hidden">{t.common.train}</span>
-            <span>{row.left}</span>
+            <span title={row.left.name}>{row.left.name}</span>
           </span>
           <span className={styles.run}>
             <SideMark side="right" />
             <span className="visually-hidden">{t.common.infer}</span>
-            <span>{row.right}</span>
+            <span title={row.right.name}>{row.right.name}</span>
           </span>
         </span>
         <time className={styles.when} dateTime={row.created_at} title={format.moment(created)}>
@@ -132,19 +141,26 @@ function Row({ row, now }: { row: ComparisonRow; now: Date }) {
   );
 }
 
-/** The verdict in its own words where there is one, else how far the comparison is. */
-function statusOf(row: ComparisonRow, t: ReturnType<typeof useI18n>["t"], language: "en" | "zh"): { sentence: string; glyph: GlyphName } {
-  const { verdict, headline } = row.summary;
-  if (verdict !== "" && row.state !== "failed") return { sentence: headline[language], glyph: verdict };
+/** The verdict in its own words where there is one, else how far the comparison is; the first half of the sentence stands out. */
+function statusOf(row: ComparisonRow, { t, language }: I18n): { sentence: readonly [string, string]; glyph: GlyphName } {
+  if (row.verdict !== null && row.headline !== null) return { sentence: splitHeadline(row.headline[language]), glyph: row.verdict };
   switch (row.state) {
     case "queued":
-      return { sentence: t.state.queued, glyph: "queued" };
+      return { sentence: ["", t.state.queued], glyph: "queued" };
     case "running":
     case "done":
-      return { sentence: t.state.runningPlain, glyph: "running" };
+      return { sentence: ["", runningSentence(row, t)], glyph: "running" };
+    case "failed":
+      return { sentence: [t.state.failed, row.error === null ? "" : `: ${problemSentence(row.error, language)}`], glyph: "failed" };
     default:
-      return { sentence: t.state[row.state], glyph: row.state };
+      return { sentence: ["", t.state[row.state]], glyph: row.state };
   }
+}
+
+function runningSentence({ progress }: ComparisonRow, t: Messages): string {
+  const { stage, fraction } = progress;
+  const name = stage === undefined ? undefined : t.state.stages[stage];
+  return name === undefined || fraction === undefined ? t.state.runningPlain : t.state.running(name, share(fraction, 1));
 }
 
 /** What was typed, a moment after the last key: a question to the server a word and not a letter. */
