@@ -164,6 +164,8 @@ export interface LayerRow {
   readonly ulps: Num | null;
   readonly grade: GradeWord;
   readonly compared: string;
+  /** What pairing by name would have shown, where the output had to be looked for elsewhere. */
+  readonly by_name?: { readonly slot: string; readonly norm: Num; readonly norm_rel: Num } | null;
 }
 
 export interface Finding {
@@ -312,7 +314,8 @@ export interface NodeSlot {
   readonly left: readonly SlotPlace[];
   readonly right: readonly SlotPlace[];
   readonly relation: RelationWord;
-  readonly reason: { readonly code: string; readonly text: Bilingual };
+  /** null for a slot without a partner. */
+  readonly reason: { readonly code: string; readonly text: Bilingual } | null;
   readonly elsewhere: boolean;
   readonly state: "agrees" | "differs" | "first" | "left_only" | "right_only" | "not_comparable";
   readonly grade: GradeWord | "no_pair";
@@ -326,7 +329,8 @@ export type RelationWord = "same" | "concat" | "sum" | "alias" | "shard-concat" 
 /** `GET …/nodes/{n}/`: one row of the tree in full. */
 export interface NodeDetail {
   readonly n: number;
-  readonly module: string;
+  /** null for a section. */
+  readonly module: string | null;
   readonly kind: string;
   readonly direction: DirectionWord;
   readonly call: number;
@@ -334,7 +338,7 @@ export interface NodeDetail {
   readonly left: readonly { readonly name: string; readonly class: string | null }[];
   readonly right: readonly { readonly name: string; readonly class: string | null }[];
   readonly relation: RelationWord;
-  readonly confidence: "high" | "medium" | "low";
+  readonly confidence: "high" | "medium" | "low" | null;
   readonly role: string;
   readonly grade: GradeWord | "no_pair";
   readonly difference: Num | null;
