@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from typing import Any
@@ -97,10 +98,8 @@ def leaf_slot(name: str, group: Group, leaf: dict[str, Any]) -> Slot:
     if value is None:
         value = leaf["format"] if isinstance(leaf.get("format"), str) else leaf.get("group_ranks")
     if kind in ("int", "float", "bool", "complex") and isinstance(value, str):
-        try:
+        with contextlib.suppress(ValueError):
             value = float(value)
-        except ValueError:
-            pass
     if isinstance(value, int | float):
         return slot(name, group, Leaf.NUMBER, type=kind, elements=1, statistics=[float(value)] * 4)
     if isinstance(value, str):

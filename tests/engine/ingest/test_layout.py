@@ -179,8 +179,8 @@ def test_file_names_may_be_written_in_capitals(tmp_path: Path) -> None:
     ],
 )
 def test_the_command_line_takes_a_dump_a_rank_a_step_or_a_run(tmp_path: Path, given: str, expected: list[object]) -> None:
-    write(tmp_path, {f"run/{place}/{file}": DUMP if file == "dump.json" else b"{}"
-                     for place in ("step0/rank0", "step0/rank1", "step1/rank0") for file in ("dump.json", "construct.json", "stack.json")})  # fmt: skip
+    for place in ("step0/rank0", "step0/rank1", "step1/rank0"):
+        write(tmp_path / "run" / place, {"dump.json": DUMP, "construct.json": b"{}", "stack.json": b"{}"})
     sources = paths_to_sources([tmp_path / given])
     side = read_side(sources, "left")
     assert len(sources) == 3 * len(expected)
