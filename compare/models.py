@@ -46,7 +46,6 @@ class Job(models.Model):
     QUEUED = "queued"
     FAILED = "failed"
     WORKING: ClassVar[str]  # the state of a claimed row
-    SETTLED: ClassVar[frozenset[str]]  # the states that only a reader changes again
 
     id = models.CharField(max_length=32, primary_key=True, default=new_slug, editable=False)
     name = models.CharField(max_length=200)
@@ -86,7 +85,6 @@ class Run(Job):
         AUTO = "auto"  # as the dump itself says, see inventory["role"]
 
     WORKING = State.PARSING
-    SETTLED = frozenset({State.READY, State.FAILED})
 
     state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
     role = models.CharField(max_length=8, choices=Role.choices, default=Role.AUTO)
@@ -145,7 +143,6 @@ class Comparison(Job):
         INTERRUPTED = "interrupted"  # its worker died; a retry is offered
 
     WORKING = State.RUNNING
-    SETTLED = frozenset({State.DONE, State.FAILED, State.CANCELLED, State.INTERRUPTED})
     RETRYABLE = frozenset({State.FAILED, State.CANCELLED, State.INTERRUPTED})
 
     state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from http import HTTPStatus
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, cast
 
+from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler
+from django.http import UnreadablePostError
 from django.http.multipartparser import MultiPartParserError
 from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser, DataAndFiles, MultiPartParser
 
 from compare.models import new_slug
 from compare.services import storage, uploads
+from compare.services.refusals import Refusal
 
 
 class OffsetStream(BaseParser):
@@ -91,6 +95,8 @@ class StreamedFiles(MultiPartParser):
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None) -> DataAndFiles[Any, Any]:
         request = (parser_context or {})["request"]
         length = int(request.META.get("CONTENT_LENGTH") or 0)
+        if length > settings.UPLOAD_MAX_BYTES:
+            raise Refusal("upload_too_large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE, limit=settings.UPLOAD_MAX_BYTES)
         uploads.check_space(length)
         handler, counted = ArrivingFiles(), Counted(stream)
         request.upload_handlers = [handler]
@@ -98,10 +104,8 @@ class StreamedFiles(MultiPartParser):
             parsed = super().parse(cast("IO[Any]", counted), media_type, parser_context)
             if handler.cut or counted.given < length:
                 raise MultiPartParserError(f"it ended after {counted.given} of {length} bytes")  # noqa: TRY301 - like Django's own
-        except (MultiPartParserError, OSError) as error:
+        except (MultiPartParserError, UnreadablePostError) as error:
             handler.discard()
-            if isinstance(error, OSError) and error.errno in storage.DISK_FULL:
-                raise
             raise ParseError(str(error) or "it broke off") from error
         except Exception:
             handler.discard()

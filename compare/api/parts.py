@@ -16,8 +16,6 @@ from compare.api.comparisons import find_to_read
 from compare.services import exports, parts
 from compare.services.refusals import Refusal
 
-SHARED = {"X-Robots-Tag": "noindex"}
-
 
 class Tree(Resource):
     @extend_schema(responses={(200, "application/octet-stream"): OpenApiTypes.BINARY})

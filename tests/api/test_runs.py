@@ -165,6 +165,11 @@ def test_a_multipart_request_larger_than_the_disk_is_refused_before_it_is_read(a
     assert code(multipart(api, [("a", b"abc" * 100)])) == (507, "disk_full")
 
 
+def test_a_multipart_request_over_the_limit_is_refused_before_it_is_read(api, settings):
+    settings.UPLOAD_MAX_BYTES = 100
+    assert code(multipart(api, [("a", b"abc" * 100)])) == (413, "upload_too_large")
+
+
 def test_a_run_is_renamed_tagged_and_given_its_role(api):
     run = uploaded_run(b"x")
     response = api.patch(f"/api/v1/runs/{run.pk}/", {"name": "step 7", "tags": ["夜间", "fsdp"], "role": "train"}, format="json")
