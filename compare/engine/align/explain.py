@@ -41,13 +41,13 @@ def matched_records(pairs: Pairs, dump: Dump, side: int, usable: Bool) -> Bool:
     return matched
 
 
-def explain(sides: Sides, nodes: Nodes, matched: tuple[Bool, Bool]) -> tuple[UInt8, UInt8]:
+def explain(sides: Sides, nodes: Nodes, pairs: Pairs, matched: tuple[Bool, Bool]) -> tuple[UInt8, UInt8]:
     """One Explanation a record of each side (rows that only construct.json names: MATCHED)."""
-    left, right = (_side(sides, nodes, matched, side) for side in (0, 1))
+    left, right = (_side(sides, nodes, pairs, matched, side) for side in (0, 1))
     return left, right
 
 
-def _side(sides: Sides, nodes: Nodes, matched: tuple[Bool, Bool], side: int) -> UInt8:
+def _side(sides: Sides, nodes: Nodes, pairs: Pairs, matched: tuple[Bool, Bool], side: int) -> UInt8:
     dump, other = sides.dumps[side], sides.dumps[1 - side]
     records, places = dump.records, sides.places[side]
     found = np.full(len(records), Explanation.NOT_FOUND, np.uint8)
@@ -67,7 +67,8 @@ def _side(sides: Sides, nodes: Nodes, matched: tuple[Bool, Bool], side: int) -> 
     found[inside[records.path] & ~is_api] = Explanation.WRAPPER
     if not (other.records.direction[other.records.recorded] == Direction.BACKWARD).any():
         found[~forward] = Explanation.NO_BACKWARD_ON_OTHER_SIDE
-    found[_only_placeholders(dump) & ~(found == Explanation.NO_BACKWARD_ON_OTHER_SIDE)] = Explanation.PLACEHOLDER
+    empty = _only_placeholders(dump) | _faces_nulls(sides, pairs, side)
+    found[empty & (found != Explanation.NO_BACKWARD_ON_OTHER_SIDE)] = Explanation.PLACEHOLDER
     found[matched[side] | ~records.recorded] = Explanation.MATCHED
     return found
 
@@ -89,3 +90,13 @@ def _only_placeholders(dump: Dump) -> Bool:
     empty = np.isin(dump.slots.leaf, (Leaf.NULL, Leaf.PLACEHOLDER))
     filled = np.bincount(dump.slots.record[~empty], minlength=len(dump.records))
     return filled == 0
+
+
+def _faces_nulls(sides: Sides, pairs: Pairs, side: int) -> Bool:
+    """Records whose partner is there and holds nulls (gradients of sharded parameters)."""
+    other = pairs.slots[1 - side]
+    null = sides.dumps[1 - side].slots.leaf[other.values[other.start[:-1]]] == Leaf.NULL
+    lists = pairs.slots[side]
+    faces = np.zeros(len(sides.dumps[side].records), bool)
+    faces[sides.dumps[side].slots.record[lists.values[np.repeat(null, lists.counts())]]] = True
+    return faces

@@ -128,7 +128,7 @@ def build_case(left: Dump, right: Dump, *, primary: int, exact: bool, spent: dic
     grades = grades_of(pairs, sides.dumps, layer, differences, noise, exact=exact)
     usable = grades.comparable | grades.nothing
     matched = (matched_records(pairs, left, 0, usable), matched_records(pairs, right, 1, usable))
-    explanations = explain(sides, nodes, matched)
+    explanations = explain(sides, nodes, pairs, matched)
     spent["measure_s"] += time.perf_counter() - aligned
     return Case(
         sides=sides, nodes=nodes, pairs=pairs, differences=differences, noise=noise, grades=grades, layer=layer, primary=primary, exact=exact,
