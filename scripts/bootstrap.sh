@@ -71,35 +71,17 @@ make_venv() {
         }
     fi
     rm -f .venv.log
+    stamp place "$root"
 }
 
 # --- Packages -----------------------------------------------------------------------------------------------------------------------
 
-# uv does not read pip's configuration, and many readers sit behind a mirror that is set there: hand it over.
-pip_setting() {
-    variable=PIP_$(printf '%s' "$1" | tr 'a-z-' 'A-Z_')
-    eval "value=\${$variable:-}"
-    [ -n "$value" ] || value=$(.venv/bin/python -m pip config get "install.$1" 2>/dev/null) \
-        || value=$(.venv/bin/python -m pip config get "global.$1" 2>/dev/null) || value=
-    printf '%s' "$value"
-}
+export PIP_DISABLE_PIP_VERSION_CHECK=1
 
 uv_sync() {
     [ -x .venv/bin/uv ] || return 1
-    if [ -z "${UV_DEFAULT_INDEX:-}${UV_INDEX_URL:-}" ]; then
-        index=$(pip_setting index-url)
-        [ -z "$index" ] || export UV_DEFAULT_INDEX="$index"
-    fi
-    if [ -z "${UV_INDEX:-}${UV_EXTRA_INDEX_URL:-}" ]; then
-        extra=$(pip_setting extra-index-url | tr '\n' ' ')
-        [ -z "$extra" ] || export UV_EXTRA_INDEX_URL="$extra"
-    fi
-    links=$(pip_setting find-links | tr '\n ' ',,')
-    [ -z "$links" ] || export UV_FIND_LINKS="$links"
-    hosts=$(pip_setting trusted-host | tr '\n' ' ')
-    [ -z "$hosts" ] || export UV_INSECURE_HOST="$hosts"
-    certificates=$(pip_setting cert)
-    [ -z "$certificates" ] || [ -n "${SSL_CERT_FILE:-}" ] || export SSL_CERT_FILE="$certificates"
+    # Mirrors that pip is configured with.
+    eval "$(.venv/bin/python scripts/pip_settings.py)"
     # Every file is checked against the lock's hash, so it does not matter which index it comes from.
     UV_PYTHON_DOWNLOADS=never UV_INDEX_STRATEGY=unsafe-best-match UV_LINK_MODE="${UV_LINK_MODE:-copy}" \
         .venv/bin/uv pip sync --quiet --python .venv/bin/python --require-hashes "$@"
@@ -113,26 +95,25 @@ pip_install() {
 install_packages() {
     say "Installing the locked Python packages"
     if [ ! -x .venv/bin/uv ]; then
-        .venv/bin/python -m pip install --quiet --require-hashes -r scripts/uv.txt || say "uv cannot be had here; pip does its work (slower)"
+        .venv/bin/python -m pip install --quiet --require-hashes -r scripts/uv.txt || say "uv cannot be had here"
     fi
     uv_sync "$@" || {
-        say "uv could not install the packages; trying pip (slower)"
+        say "uv did not install them; pip does (slower)"
         pip_install "$@" || die "the packages of $* could not be installed. See the lines above: most often the network or the package mirror"
     }
 }
 
-if ! [ -x .venv/bin/python ] || ! .venv/bin/python -m pip --version >/dev/null 2>&1; then make_venv; fi
 # A developer's environment stays one when ./run brings it up to date.
 [ ! -f .venv/.stamp-dev ] || dev=yes
 locks="requirements.txt requirements-build.txt"
 [ "$dev" = no ] || locks="$locks requirements-dev.txt"
-version=$(.venv/bin/python --version)
-# The folder is part of the stamp because a virtual environment does not survive being moved.
-want="$(digest_of_files $locks) $version $root"
-if ! stamped packages "$want"; then
+# A virtual environment does not survive being moved, nor a system's upgrade that takes its Python away.
+stamped place "$root" && .venv/bin/python -c '' 2>/dev/null || make_venv
+packages_stamp() { printf '%s %s' "$(digest_of_files $locks)" "$(.venv/bin/python --version)"; }
+if ! stamped packages "$(packages_stamp)"; then
     rm -f .venv/.stamp-packages
     install_packages $locks
-    stamp packages "$want"
+    stamp packages "$(packages_stamp)"
     [ "$dev" = no ] || stamp dev yes
 fi
 
@@ -154,7 +135,7 @@ if [ "$front_end" = build ]; then
         say "Building the front end"
         # Built beside and swapped in, so that a server that runs meanwhile never serves half a build.
         rm -rf frontend/dist.next frontend/dist.old
-        (cd frontend && ../scripts/node node_modules/vite/bin/vite.js build --logLevel warn --outDir dist.next --emptyOutDir >&2) \
+        (cd frontend && ../scripts/node node_modules/vite/bin/vite.js build --logLevel error --outDir dist.next --emptyOutDir >&2) \
             || die "the front end could not be built. See the lines above"
         .venv/bin/python -m whitenoise.compress --quiet frontend/dist.next
         [ ! -d frontend/dist ] || mv frontend/dist frontend/dist.old
