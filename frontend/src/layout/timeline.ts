@@ -200,31 +200,35 @@ export function backwardStart(tree: Tree): number {
   return start;
 }
 
-/** The noise band's upper edge: the highest floor of each of `steps` equal stretches of execution, smoothed. [order, floor] pairs. */
+/**
+ * The noise band's upper edge: the median floor of each of `steps` stretches of execution, smoothed. Floors differ from row to row, and a
+ * mark's shape says whether the row left its own; the band says where noise usually ends. [order, floor] pairs.
+ */
 export function noiseBand(tree: Tree, execution: ExecutionOrder, steps: number): [number, number][] {
   const rows = execution.rows;
   if (rows.length === 0) return [];
   const lastOrder = at(tree.order, at(rows, rows.length - 1));
-  const count = Math.max(1, Math.min(steps, lastOrder + 1));
-  const highest = new Float64Array(count).fill(Number.NaN);
+  const count = Math.max(1, Math.min(steps, Math.ceil(rows.length / 6)));
+  const floors: number[][] = Array.from({ length: count }, () => []);
   for (let index = 0; index < rows.length; index += 1) {
     const row = at(rows, index);
     const floor = at(tree.floor, row);
-    if (!(floor > 0)) continue;
-    const bin = Math.min(count - 1, Math.floor((at(tree.order, row) / (lastOrder + 1)) * count));
-    if (!(at(highest, bin) >= floor)) highest[bin] = floor;
+    if (floor > 0) floors[Math.min(count - 1, Math.floor((at(tree.order, row) / (lastOrder + 1)) * count))]?.push(floor);
   }
+  const medians = floors.map((bin) => (bin.length === 0 ? Number.NaN : Math.log(bin.sort((a, b) => a - b)[bin.length >> 1] as number)));
+  const reach = Math.max(1, Math.round(count / 16));
   const band: [number, number][] = [];
   for (let bin = 0; bin < count; bin += 1) {
     let sum = 0;
-    let seen = 0;
-    for (let near = Math.max(0, bin - 2); near <= Math.min(count - 1, bin + 2); near += 1) {
-      if (!Number.isNaN(at(highest, near))) {
-        sum += Math.log(at(highest, near));
-        seen += 1;
-      }
+    let weight = 0;
+    for (let near = Math.max(0, bin - reach); near <= Math.min(count - 1, bin + reach); near += 1) {
+      const value = medians[near] as number;
+      const share = 1 + reach - Math.abs(near - bin);
+      if (Number.isNaN(value)) continue;
+      sum += value * share;
+      weight += share;
     }
-    if (seen > 0) band.push([((bin + 0.5) / count) * (lastOrder + 1), Math.exp(sum / seen)]);
+    if (weight > 0) band.push([((bin + 0.5) / count) * (lastOrder + 1), Math.exp(sum / weight)]);
   }
   return band;
 }

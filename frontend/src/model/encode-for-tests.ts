@@ -50,7 +50,7 @@ export function assemble(roots: RowLiteral[]): Parts {
   const rows: Record<string, number>[] = [];
   const visit = (row: RowLiteral, parent: number, depth: number, path: string): { size: number; counts: number[] } => {
     const index = rows.length;
-    const module = row.module ?? (path === "" ? row.name : `${path}.${row.name}`);
+    const module = row.module ?? (row.kind === 0 ? undefined : path === "" ? row.name : `${path}.${row.name}`);
     const own: Record<string, number> = {
       parent,
       depth,
@@ -79,7 +79,7 @@ export function assemble(roots: RowLiteral[]): Parts {
     let size = 1;
     const counts = [0, 0, 0];
     for (const child of row.children ?? []) {
-      const below = visit(child, index, depth + 1, module);
+      const below = visit(child, index, depth + 1, module ?? "");
       size += below.size;
       for (let role = 1; role <= 3; role += 1) {
         counts[role - 1] = (counts[role - 1] as number) + (below.counts[role - 1] as number) + (child.role === role ? 1 : 0);

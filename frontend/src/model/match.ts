@@ -55,9 +55,10 @@ export class Matcher {
         const inName = hits[name] === 1 || (right >= 0 && hits[right] === 1);
         // `layers.3.mlp` stands in no single name: it belongs to the first row whose path holds it.
         const above = at(tree.parent, row);
-        const completes = hits[module] === 1 && (above < 0 || hits[at(tree.module, above)] !== 1);
+        const onPath = module >= 0 && hits[module] === 1;
+        const completes = onPath && (above < 0 || hits[at(tree.module, above)] !== 1);
         if (inName || completes) own = true;
-        else if (hits[module] !== 1) holds = false;
+        else if (!onPath) holds = false;
       }
       for (const hits of unwanted) if (hits[name] === 1 || (right >= 0 && hits[right] === 1)) holds = false;
       if (!own || !holds) matches[row] = 0;

@@ -40,6 +40,13 @@ describe("decodeTree", () => {
     expect(decodeTree(bytes).order.buffer).toBe(bytes);
   });
 
+  it("reads a section, which stands for no module, under its own name", () => {
+    const tree = decodeTree(treeBytes([{ name: "forward 0", kind: 0, children: [model()] }]));
+    expect(tree.module[0]).toBe(-1);
+    expect(moduleOf(tree, 0)).toBe("forward 0");
+    expect(moduleOf(tree, 4)).toBe("model.layers.0.input_layernorm");
+  });
+
   it("reads an empty tree", () => {
     const parts = assemble([model()]);
     for (const column of Object.values(parts.columns)) column[1] = [];

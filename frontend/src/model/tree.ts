@@ -207,7 +207,7 @@ function checkStructure(tree: Tree): void {
     if (!inside || extent < 1) throw new TreeFormatError("tree_nesting", { row });
     const named =
       inRange(tree.name, row, 0, last) &&
-      inRange(tree.module, row, 0, last) &&
+      inRange(tree.module, row, -1, last) &&
       inRange(tree.right_name, row, -1, last) &&
       inRange(tree.left_class, row, -1, last) &&
       inRange(tree.right_class, row, -1, last);
@@ -232,8 +232,9 @@ export function nameOf(tree: Tree, row: number): string {
   return textOf(tree, tree.name, row) as string;
 }
 
+/** Canonical path; a section stands for no module and has its own name. */
 export function moduleOf(tree: Tree, row: number): string {
-  return textOf(tree, tree.module, row) as string;
+  return textOf(tree, tree.module, row) ?? nameOf(tree, row);
 }
 
 export function reasonOf(tree: Tree, row: number): string | null {

@@ -177,8 +177,8 @@ function paintOrigins(context: CanvasRenderingContext2D, scene: RailScene, theme
     if (start < labelEnd + 8 && !origin.first) continue;
     context.textAlign = "left";
     context.fillStyle = theme.surface;
-    context.globalAlpha = 0.8;
-    context.fillRect(start - 2, top - 12, width + 4, 14);
+    context.globalAlpha = origin.first ? 1 : 0.85;
+    context.fillRect(start - 3, top - 12, width + 6, 14);
     context.globalAlpha = 1;
     context.fillStyle = origin.first ? theme.text : theme.muted;
     context.fillText(origin.label, start, top - 5);

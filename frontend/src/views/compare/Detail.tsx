@@ -1,4 +1,4 @@
-import type { ReactNode } from "react";
+import { type ReactNode, useRef } from "react";
 import { asRequestError } from "../../api/problem";
 import type { NodeDetail, Origin, PartVerdict } from "../../api/types";
 import { useI18n } from "../../i18n";
@@ -8,10 +8,11 @@ import { SideMark } from "../../ui/side";
 import { Checked } from "./Checked";
 import styles from "./detail.module.css";
 import { useNode } from "./queries";
-import { elsewhereSlot, ResidualPicture, ResidualRelation } from "./Residual";
+import { ResidualPicture, ResidualRelation, residualSlot } from "./Residual";
 import { RoleGlyph, type RoleName } from "./RoleGlyph";
-import { SlotTable } from "./SlotTable";
+import { type SlotColumns, SlotTable, slotColumns, WorstStatistics } from "./SlotTable";
 import { Stacks } from "./Stacks";
+import { useSize } from "./use-size";
 import { explainNode, splitPath } from "./words";
 
 interface Props {
@@ -23,6 +24,8 @@ interface Props {
   origin: { readonly index: number; readonly origin: Origin } | null;
   ignored: boolean;
   sides: { readonly left: string; readonly right: string };
+  /** On a phone's first page: the worst statistics and the reason, the rest is a tab away. */
+  brief?: boolean;
   onIgnore: () => void;
   onCopyLink: () => void;
 }
@@ -55,71 +58,103 @@ export function Detail(props: Props) {
       </section>
     );
   }
-  return (
-    <section className={styles.detail} aria-label={words.label} aria-busy={isPlaceholderData} data-node={node.n}>
-      <DetailHead {...props} node={node} />
-      <DetailBody {...props} node={node} />
-    </section>
-  );
+  return <Loaded {...props} node={node} waiting={isPlaceholderData} />;
 }
 
 interface WithNode extends Props {
   node: NodeDetail;
 }
 
-function DetailHead({ node, origin, ignored, onIgnore, onCopyLink }: WithNode) {
+function Loaded(props: WithNode & { waiting: boolean }) {
+  const { node, waiting, brief } = props;
+  const { t } = useI18n();
+  const frame = useRef<HTMLElement>(null);
+  const columns = slotColumns(useSize(frame)?.width ?? 634);
+  return (
+    <section ref={frame} className={styles.detail} aria-label={t.compare.detail.label} aria-busy={waiting} data-node={node.n}>
+      {brief ? <DetailBrief {...props} /> : <DetailHead {...props} roomy={columns === 6} />}
+      {brief ? null : <DetailBody {...props} columns={columns} />}
+    </section>
+  );
+}
+
+function DetailBrief({ node, origin, sides }: WithNode) {
+  const { t, language } = useI18n();
+  return (
+    <>
+      <WorstStatistics slots={node.slots} sides={sides} />
+      <div className={styles.summary}>
+        <Explanation runs={explainNode(node, origin?.origin ?? null, language, t.compare)} />
+      </div>
+      <Stacks key={`stacks-${node.n}`} stacks={node.stacks} note={null} />
+    </>
+  );
+}
+
+function Explanation({ runs }: { runs: ReturnType<typeof explainNode> }) {
+  return (
+    <p className={styles.reason} data-testid="reason">
+      {runs.map((run, place) =>
+        // biome-ignore lint/suspicious/noArrayIndexKey: runs of one sentence never move
+        run.strong ? <b key={place}>{run.text}</b> : <span key={place}>{run.text}</span>,
+      )}
+    </p>
+  );
+}
+
+function DetailHead({ node, origin, ignored, onIgnore, onCopyLink, roomy }: WithNode & { roomy: boolean }) {
   const { t } = useI18n();
   const words = t.compare.detail;
-  const [before, last] = splitPath(node.module);
+  const [before, last] = splitPath(node.module ?? "");
   return (
     <header className={styles.head}>
-      <h2 className={styles.path} title={node.module}>
+      <h2 className={styles.path} title={node.module ?? ""}>
         <span className={styles.before}>{before}</span>
         <b>{last}</b>
       </h2>
-      <CopyButton text={node.module} label={words.copyPath} className={styles.copy} />
+      <CopyButton text={node.module ?? ""} label={words.copyPath} className={styles.copy} />
       <span className={styles.tools}>
         {origin === null ? null : (
           <Button look="quiet" className={styles.tool} shortcut="i" onClick={onIgnore}>
             {ignored ? words.unignore : words.ignore}
           </Button>
         )}
-        <Button look="quiet" className={styles.tool} shortcut="y" onClick={onCopyLink}>
-          {words.copyLink}
-        </Button>
+        {roomy ? (
+          <Button look="quiet" className={styles.tool} shortcut="y" onClick={onCopyLink}>
+            {words.copyLink}
+          </Button>
+        ) : null}
       </span>
     </header>
   );
 }
 
-function DetailBody({ node, origin, verdict, sides }: WithNode) {
+function DetailBody({ node, origin, verdict, sides, columns }: WithNode & { columns: SlotColumns }) {
   const { t, language } = useI18n();
   const words = t.compare;
-  const elsewhere = elsewhereSlot(node);
-  const isLayer = node.layer >= 0 && /\.\d+$/.test(node.module);
-  const explained = verdict.findings.some((finding) => finding.code === "residual_pair_output");
-  const findings = verdict.findings.filter((finding) => finding.modules.includes(node.module) && finding.code !== "residual_pair_output");
-  const pictured = elsewhere !== null && isLayer && explained && elsewhere.left.length === 1 && elsewhere.right.length === 1;
+  const own = new Set([...node.left, ...node.right].map(({ name }) => name));
+  const residual = residualSlot(node);
+  const others = node.slots.filter((slot) => slot.elsewhere && slot !== residual);
+  const isLayer = node.layer >= 0 && /\.\d+$/.test(node.module ?? "");
+  const findings = verdict.findings.filter(
+    (finding) => node.module !== null && finding.modules.includes(node.module) && finding.code !== "residual_pair_output",
+  );
+  const pictured = residual !== null && isLayer && residual.group === "output" && residual.left.length === 1 && residual.right.length === 1;
   const quiet = verdict.verdict === "consistent" || verdict.verdict === "identical";
-  const picture = pictured ? <ResidualPicture node={node} slot={elsewhere} sides={sides} /> : null;
+  const picture = pictured ? <ResidualPicture node={node} slot={residual} sides={sides} /> : null;
   return (
     <div className={styles.body}>
       <div className={styles.summary}>
         <div className={styles.facts}>
           <RoleBadge node={node} origin={origin?.origin ?? null} />
           <Classes node={node} />
-          {node.order === null || node.of === null ? null : (
+          {node.order === null || node.order < 0 || node.of === null ? null : (
             <span className={styles.order} title={words.detail.orderHint}>
               {words.detail.order(String(node.order), String(node.of))}
             </span>
           )}
         </div>
-        <p className={styles.reason} data-testid="reason">
-          {explainNode(node, origin?.origin ?? null, language, words).map((run, place) =>
-            // biome-ignore lint/suspicious/noArrayIndexKey: runs of one sentence never move
-            run.strong ? <b key={place}>{run.text}</b> : <span key={place}>{run.text}</span>,
-          )}
-        </p>
+        <Explanation runs={explainNode(node, origin?.origin ?? null, language, words)} />
         {findings.map((finding) => (
           <p key={finding.code} className={styles.reason}>
             {finding.text[language]}
@@ -127,10 +162,17 @@ function DetailBody({ node, origin, verdict, sides }: WithNode) {
         ))}
       </div>
       {quiet ? picture : null}
-      {node.slots.length > 0 ? <SlotTable key={node.n} slots={node.slots} sides={sides} /> : null}
+      {node.slots.length > 0 ? (
+        <SlotTable key={node.n} slots={node.slots} sides={sides} columns={columns} own={own} origin={origin !== null} />
+      ) : null}
       {quiet ? null : picture}
-      {elsewhere === null ? null : <ResidualRelation slot={elsewhere} isLayer={isLayer} />}
-      {origin !== null && origin.origin.causes.length > 1 ? <Causes origin={origin.origin} /> : null}
+      {residual === null ? null : (
+        <ResidualRelation title={isLayer ? words.detail.residualTitle : words.detail.residualOther} slots={[residual]} />
+      )}
+      {others.length === 0 ? null : (
+        <ResidualRelation title={residual === null ? words.detail.residualOther : words.detail.residualMore} slots={others} />
+      )}
+      {origin !== null && origin.origin.causes.length > 2 ? <Causes origin={origin.origin} /> : null}
       <Stacks key={`stacks-${node.n}`} stacks={node.stacks} note={tensorNote(verdict, words.detail.noTensors)} />
       <Records node={node} />
       {quiet ? <Checked verdict={verdict} /> : null}
@@ -152,8 +194,6 @@ const GLYPHS: Record<string, RoleName> = {
   inherited: "inherited",
   amplified: "amplified",
   healed: "healed",
-  unmatched_left: "unmatched",
-  unmatched_right: "unmatched",
   left_only: "unmatched",
   right_only: "unmatched",
   no_data: "nodata",
@@ -191,10 +231,9 @@ function Classes({ node }: { node: NodeDetail }) {
   const words = t.compare.detail;
   const left = classesOf(node.left);
   const right = classesOf(node.right);
-  const relation =
-    node.left.length <= 1 && node.right.length <= 1
-      ? words.relations[node.relation]
-      : words.relationCount(String(node.left.length), String(node.right.length), words.relations[node.relation]);
+  // A gradient's entry belongs to its module's backward call and is no call of its own.
+  const calls = (records: NodeDetail["left"]) => String(records.filter(({ name }) => !/\.parameters_grad(\.\d+)?$/.test(name)).length);
+  const relation = words.relationCount(calls(node.left), calls(node.right), words.relations[node.relation]);
   return (
     <span className={styles.classes}>
       {left === "" ? null : (
@@ -212,6 +251,7 @@ function Classes({ node }: { node: NodeDetail }) {
   );
 }
 
+/** More causes than the paragraph names: all of them, with their scores. */
 function Causes({ origin }: { origin: Origin }) {
   const { t, language } = useI18n();
   return (

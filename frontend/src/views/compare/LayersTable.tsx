@@ -1,22 +1,14 @@
 import { useMemo, useRef } from "react";
-import type { LayerRow, Num, PartVerdict } from "../../api/types";
+import type { LayerRow, PartVerdict } from "../../api/types";
 import { useI18n } from "../../i18n";
 import { exact, figure, number, percent, ulps } from "../../i18n/format";
-import { isLayerRow } from "../../model/fold";
-import { at, DIRECTION, NO_ROW, type Row } from "../../model/rows";
-import { moduleOf } from "../../model/tree";
+import { at, NO_ROW, type Row } from "../../model/rows";
 import { SideMark } from "../../ui/side";
+import { type ByName, byName } from "./by-name";
 import styles from "./layers.module.css";
 import { RoleGlyph } from "./RoleGlyph";
 import { useSize } from "./use-size";
-import type { TreeIndex } from "./workbench-state";
-
-/** What pairing by name would have compared: shown struck through beside what was compared. */
-export interface ByName {
-  readonly norm: Num | null;
-  readonly norm_rel: Num | null;
-  readonly slot: string;
-}
+import { layerRows, type TreeIndex } from "./workbench-state";
 
 interface Props {
   verdict: PartVerdict;
@@ -30,9 +22,10 @@ interface Props {
 export function LayersTable({ verdict, index, selected, sides, onSelect }: Props) {
   const { t } = useI18n();
   const words = t.compare.layers;
-  const rows = useMemo(() => layerRows(index), [index]);
+  const rows = useMemo(() => (index === null ? new Map<number, Row>() : layerRows(index.tree)), [index]);
   const residual = verdict.layers.some((layer) => layer.compared.startsWith("residual"));
-  const named = verdict.layers.some((layer) => byName(verdict, layer) !== null);
+  const named = verdict.layers.some((layer) => byName(layer) !== null);
+  const slot = verdict.layers.map((layer) => byName(layer)?.slot).find((name) => name !== undefined) ?? words.byName;
   const frame = useRef<HTMLDivElement>(null);
   const plot = plotWidth(useSize(frame)?.width ?? 806, named);
   const floor = useMemo(() => widestFloor(index, rows), [index, rows]);
@@ -89,7 +82,7 @@ export function LayersTable({ verdict, index, selected, sides, onSelect }: Props
             </th>
             {named ? (
               <>
-                <th scope="col">{words.slot}</th>
+                <th scope="col">{slot}</th>
                 <th scope="col">{words.difference}</th>
               </>
             ) : null}
@@ -111,7 +104,7 @@ export function LayersTable({ verdict, index, selected, sides, onSelect }: Props
             <LayerLine
               key={`${layer.index}-${layer.left}`}
               layer={layer}
-              rejected={byName(verdict, layer)}
+              rejected={byName(layer)}
               named={named}
               row={rows.get(layer.index) ?? NO_ROW}
               selected={selected}
@@ -183,40 +176,9 @@ function LayerLine({ layer, rejected, named, row, selected, plot, floor, place, 
         </svg>
       </td>
       <td className={bad ? styles.bad : undefined}>{percent(layer.norm_rel)}</td>
-      <td className={styles.ulps}>{layer.ulps === null ? "–" : `${ulps(layer.ulps)} ulp`}</td>
+      <td className={styles.ulps}>{layer.ulps === null ? "–" : `${ulps(layer.ulps).replace("+", "")} ulp`}</td>
     </tr>
   );
-}
-
-/** The engine hands it over in the finding or beside the layer, where it worked it out. */
-function byName(verdict: PartVerdict, layer: LayerRow): ByName | null {
-  const own = (layer as LayerRow & { by_name?: ByName | null }).by_name;
-  if (own !== undefined && own !== null) return own;
-  const evidence = verdict.findings.find((finding) => finding.code === "residual_pair_output")?.evidence;
-  const layers = evidence?.layers;
-  if (!Array.isArray(layers)) return null;
-  const found = (layers as { index?: number; by_name?: ByName }[]).find((entry) => entry.index === layer.index);
-  return found?.by_name ?? null;
-}
-
-/** Row of each layer's first forward call. */
-function layerRows(index: TreeIndex | null): Map<number, Row> {
-  const rows = new Map<number, Row>();
-  if (index === null) return rows;
-  const { tree } = index;
-  for (let row = 0; row < tree.rows; row += 1) {
-    const layer = at(tree.layer, row);
-    if (
-      layer >= 0 &&
-      isLayerRow(tree, row) &&
-      !rows.has(layer) &&
-      at(tree.direction, row) === DIRECTION.forward &&
-      moduleOf(tree, row) !== ""
-    ) {
-      rows.set(layer, row as Row);
-    }
-  }
-  return rows;
 }
 
 function widestFloor(index: TreeIndex | null, rows: ReadonlyMap<number, Row>): number {

@@ -20,7 +20,7 @@ export function Legend({ verdict }: { verdict: PartVerdict }) {
     ["notcomparable", t.compare.roles.notComparable],
   ];
   return (
-    <footer className={styles.legend} aria-label={words.label}>
+    <section className={styles.legend} aria-label={words.label}>
       <span>{words.difference}</span>
       <span className={styles.item}>
         <i className={`${styles.swatch} ${styles.below}`} />
@@ -34,16 +34,16 @@ export function Legend({ verdict }: { verdict: PartVerdict }) {
           </span>
         ))}
       </span>
-      <span className={styles.item}>
+      <span className={`${styles.item} ${styles.minor}`}>
         <svg width="18" height="8" viewBox="0 0 18 8" aria-hidden="true">
           <path d="M0 4h17" stroke="var(--ctl)" />
           <path d="M17 0v8" stroke="var(--text2)" strokeWidth="1.5" />
         </svg>
         {words.worstInside}
       </span>
-      <span className={styles.bar} />
+      <span className={`${styles.bar} ${styles.minor}`} />
       {roles.map(([name, text]) => (
-        <span key={name} className={styles.item}>
+        <span key={name} className={`${styles.item} ${name === "nodata" ? styles.minor : ""}`}>
           <RoleGlyph name={name} size={11} />
           {text.toLowerCase()}
         </span>
@@ -52,6 +52,6 @@ export function Legend({ verdict }: { verdict: PartVerdict }) {
       <button type="button" className={styles.keys} onClick={openKeys}>
         <kbd>?</kbd> {words.keys}
       </button>
-    </footer>
+    </section>
   );
 }

@@ -124,9 +124,7 @@ export function QueryBox(props: Props) {
       )}
       {filtering ? <output className={styles.found}>{words.rows(format.count(filter?.count ?? 0), format.count(rows))}</output> : null}
       {text === "" ? (
-        <kbd className={styles.key} aria-hidden="true">
-          /
-        </kbd>
+        <kbd className={styles.key}>/</kbd>
       ) : (
         <button type="button" className={styles.clear} aria-label={words.clear} title={words.clear} onClick={clear}>
           <X size={13} aria-hidden="true" />

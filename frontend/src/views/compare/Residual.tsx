@@ -5,9 +5,10 @@ import { SideMark } from "../../ui/side";
 import styles from "./residual.module.css";
 import { splitPath } from "./words";
 
-/** The slot of a layer's output whose partner is a tensor of another module: the residual stream. */
-export function elsewhereSlot(node: NodeDetail): NodeSlot | null {
-  return node.slots.find((slot) => slot.elsewhere && slot.group === "output") ?? node.slots.find((slot) => slot.elsewhere) ?? null;
+/** The slot of a layer's output whose partner is a sum in another module: the residual stream. */
+export function residualSlot(node: NodeDetail): NodeSlot | null {
+  const slots = node.slots.filter((slot) => slot.elsewhere && slot.reason?.code === "residual_stream");
+  return slots.find((slot) => slot.group === "output") ?? slots[0] ?? null;
 }
 
 export function shortRecord(record: string): string {
@@ -23,24 +24,28 @@ export function shortRecord(record: string): string {
 }
 
 /** Which two tensors were compared, in words: left slot, right slot, and why those two. */
-export function ResidualRelation({ slot, isLayer }: { slot: NodeSlot; isLayer: boolean }) {
-  const { t, language } = useI18n();
+export function ResidualRelation({ title, slots }: { title: string; slots: readonly NodeSlot[] }) {
+  const { language } = useI18n();
   return (
     <section className={styles.relation}>
-      <h3>{isLayer ? t.compare.detail.residualTitle : t.compare.detail.residualOther}</h3>
-      <ul>
-        {(["left", "right"] as const).flatMap((side) =>
-          slot[side].map((place) => (
-            <li key={`${side}-${place.record}-${place.slot}`}>
-              <SideMark side={side} />
-              <code title={`${place.record} ${place.slot}`}>
-                {shortRecord(place.record)} {place.slot}
-              </code>
-            </li>
-          )),
-        )}
-      </ul>
-      <p>{slot.reason.text[language]}</p>
+      <h3>{title}</h3>
+      {slots.map((slot) => (
+        <div key={`${slot.group}-${slot.slot}-${slot.order}`} className={styles.pair}>
+          <ul>
+            {(["left", "right"] as const).flatMap((side) =>
+              slot[side].map((place) => (
+                <li key={`${side}-${place.record}-${place.slot}`}>
+                  <SideMark side={side} />
+                  <code title={`${place.record} ${place.slot}`}>
+                    {shortRecord(place.record)} {place.slot}
+                  </code>
+                </li>
+              )),
+            )}
+          </ul>
+          {slot.reason === null ? null : <p>{slot.reason.text[language]}</p>}
+        </div>
+      ))}
     </section>
   );
 }
@@ -63,7 +68,7 @@ export function ResidualPicture({
   // The side whose tensor lives in another module is the one that adds later; the drawing puts it below.
   const lateRight = slot.right.some((place) => !node.right.some((record) => record.name === place.record));
   const [early, late] = lateRight ? (["left", "right"] as const) : (["right", "left"] as const);
-  const layer = splitPath(node.module.replace(/\.(\d+)$/, "/$1"));
+  const layer = splitPath((node.module ?? "").replace(/\.(\d+)$/, "/$1"));
   const name = `layers.${layer[1]}`;
   const place = slot[late][0];
   const adder = place === undefined ? "norm" : shortRecord(place.record);
@@ -86,9 +91,9 @@ export function ResidualPicture({
         </text>
 
         <g className={early === "left" ? styles.strokeTrain : styles.strokeInfer}>
-          <rect x="48" y="8" width="262" height="62" rx="3" className={early === "left" ? styles.fillTrain : styles.fillInfer} />
-          <path d="M60 50H118" markerEnd="url(#arrow)" />
-          <path d="M86 50V30H240V41" />
+          <rect x="66" y="8" width="214" height="62" rx="3" className={early === "left" ? styles.fillTrain : styles.fillInfer} />
+          <path d="M76 50H118" markerEnd="url(#arrow)" />
+          <path d="M92 50V30H240V41" />
           <rect x="120" y="38" width="64" height="24" rx="3" className={styles.box} />
           <path d="M184 50H231" markerEnd="url(#arrow)" />
           <circle cx="240" cy="50" r="8" className={styles.box} />
@@ -96,24 +101,24 @@ export function ResidualPicture({
           <path d="M248 50H581" className={styles.thick} />
         </g>
         <g className={late === "left" ? styles.strokeTrain : styles.strokeInfer}>
-          <rect x="48" y="100" width="262" height="62" rx="3" className={late === "left" ? styles.fillTrain : styles.fillInfer} />
-          <path d="M60 142H118" markerEnd="url(#arrow)" />
-          <path d="M86 142V122H457V133" />
+          <rect x="66" y="100" width="214" height="62" rx="3" className={late === "left" ? styles.fillTrain : styles.fillInfer} />
+          <path d="M76 142H118" markerEnd="url(#arrow)" />
+          <path d="M92 142V122H452V133" />
           <rect x="120" y="130" width="64" height="24" rx="3" className={styles.box} />
-          <path d="M184 142H448" />
-          <rect x="434" y="100" width="78" height="62" rx="3" className={styles.dashed} />
-          <circle cx="457" cy="142" r="8" className={styles.box} />
-          <path d="M453 142h8m-4-4v8" />
-          <path d="M465 142H581" className={styles.thick} />
+          <path d="M184 142H443" />
+          <rect x="424" y="104" width="64" height="58" rx="3" className={styles.dashed} />
+          <circle cx="452" cy="142" r="8" className={styles.box} />
+          <path d="M448 142h8m-4-4v8" />
+          <path d="M460 142H581" className={styles.thick} />
         </g>
         <g className={styles.small}>
-          <text x="56" y="22">
+          <text x="73" y="22">
             {name}
           </text>
-          <text x="56" y="114">
+          <text x="73" y="114">
             {name}
           </text>
-          <text x="150" y="26">
+          <text x="160" y="26">
             {words.residual}
           </text>
           <text x="152" y="54" textAnchor="middle">
@@ -122,22 +127,22 @@ export function ResidualPicture({
           <text x="152" y="146" textAnchor="middle">
             {words.mlp}
           </text>
-          <text x="322" y="42">
+          <text x="290" y="42">
             {words.outputSum} <tspan className={styles.strong}>{value(early)}</tspan>
           </text>
-          <text x="318" y="115">
+          <text x="288" y="115">
             {words.stream("output.1")}
             {part("output.1")}
           </text>
-          <text x="318" y="158">
+          <text x="288" y="158">
             {words.branch("output.0")}
             {part("output.0")}
           </text>
-          <text x="440" y="114" className={styles.adder}>
+          <text x="452" y="97" textAnchor="middle" className={styles.adder}>
             <title>{adder}</title>
-            {splitPath(adder)[1].slice(0, 15)}
+            {adder.length > 16 ? splitPath(adder)[1] : adder}
           </text>
-          <text x="518" y="158">
+          <text x="496" y="158">
             {words.sum} <tspan className={styles.strong}>{value(late)}</tspan>
           </text>
         </g>
@@ -145,8 +150,8 @@ export function ResidualPicture({
           <path d="M581 50V142" />
           <circle cx="581" cy="50" r="3.5" />
           <circle cx="581" cy="142" r="3.5" />
-          <rect x="512" y="84" width="84" height="23" rx="11.5" />
-          <text x="554" y="100" textAnchor="middle">
+          <rect x="506" y="80" width="92" height="23" rx="11.5" />
+          <text x="552" y="96" textAnchor="middle">
             {words.here}
           </text>
         </g>

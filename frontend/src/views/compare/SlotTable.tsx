@@ -1,24 +1,43 @@
-import { Fragment, useState } from "react";
+import { Fragment, useMemo, useState } from "react";
 import type { NodeSlot, SlotStatistic } from "../../api/types";
 import { useI18n } from "../../i18n";
 import { exact, figure, number, percent, signed, signedPercent, ulps } from "../../i18n/format";
 import { SideMark } from "../../ui/side";
+import { shortRecord } from "./Residual";
 import styles from "./slots.module.css";
 import { dtypeName, isDirty } from "./words";
 
 /** So many agreeing slots stand open; a module with thirty inputs says the rest in one line. */
 const OPEN_AGREEING = 4;
 
+/** Columns by the room there is: the absolute difference goes first, then the relative one. */
+export type SlotColumns = 4 | 5 | 6;
+
+export function slotColumns(width: number): SlotColumns {
+  return width >= 470 ? 6 : width >= 370 ? 5 : 4;
+}
+
+interface Props {
+  slots: readonly NodeSlot[];
+  sides: { readonly left: string; readonly right: string };
+  columns: SlotColumns;
+  /** Records of the row itself: a partner that is none of them lives in another module. */
+  own: ReadonlySet<string>;
+  /** Only an origin's first differing slot is where the difference begins; everywhere else it is handed on. */
+  origin: boolean;
+}
+
 /** Both sides and what lies between them: four significant digits, every digit on hover. Red and bold only where the grade says so. */
-export function SlotTable({ slots, sides }: { slots: readonly NodeSlot[]; sides: { readonly left: string; readonly right: string } }) {
+export function SlotTable({ slots, sides, columns, own, origin }: Props) {
   const { t, format } = useI18n();
   const words = t.compare.detail;
   const [all, setAll] = useState(false);
   const agreeing = slots.filter((slot) => slot.state === "agrees" && slot.group === "input");
   const hidden = all || agreeing.length <= OPEN_AGREEING ? new Set<NodeSlot>() : new Set(agreeing.slice(OPEN_AGREEING - 1));
-  const dtype = dtypeName(slots.find((slot) => slot.left[0]?.dtype != null)?.left[0]?.dtype);
+  const ordered = useMemo(() => inReadingOrder(slots), [slots]);
+  const dtype = dtypeName(slots.flatMap((slot) => slot.left).find((place) => /float/.test(place.dtype ?? ""))?.dtype);
   return (
-    <table className={styles.table} data-testid="slots">
+    <table className={`${styles.table} ${styles[`columns${columns}`] ?? ""}`} data-testid="slots">
       <thead>
         <tr>
           <th scope="col">
@@ -34,27 +53,25 @@ export function SlotTable({ slots, sides }: { slots: readonly NodeSlot[]; sides:
               <SideMark side="right" /> {sides.right}
             </span>
           </th>
-          <th scope="col" className={styles.plain}>
-            {words.columns.difference}
-          </th>
-          <th scope="col">{words.columns.relative}</th>
+          {columns >= 6 ? <th scope="col">{words.columns.difference}</th> : null}
+          {columns >= 5 ? <th scope="col">{words.columns.relative}</th> : null}
           <th scope="col">{dtype === "" ? words.columns.ulp : words.ulpOf(dtype)}</th>
         </tr>
       </thead>
       <tbody>
-        {slots
+        {ordered
           .filter((slot) => !hidden.has(slot))
           .map((slot) => (
             <Fragment key={`${slot.group}/${slot.slot}/${slot.left[0]?.record ?? ""}/${slot.right[0]?.record ?? ""}`}>
-              <GroupRow slot={slot} />
-              {slot.statistics.map((statistic) => (
-                <StatisticRow key={statistic.name} statistic={statistic} slot={slot} />
+              <GroupRow slot={slot} columns={columns} origin={origin} own={own} sides={sides} />
+              {(isOneSided(slot) ? [] : slot.statistics).map((statistic) => (
+                <StatisticRow key={statistic.name} statistic={statistic} slot={slot} columns={columns} />
               ))}
             </Fragment>
           ))}
         {hidden.size > 0 ? (
           <tr className={styles.group}>
-            <th colSpan={6} scope="rowgroup">
+            <th colSpan={columns} scope="rowgroup">
               {words.slotsFolded(hidden.size, format.count(hidden.size))}{" "}
               <button type="button" className={styles.show} onClick={() => setAll(true)}>
                 {words.showSlots}
@@ -67,76 +84,178 @@ export function SlotTable({ slots, sides }: { slots: readonly NodeSlot[]; sides:
   );
 }
 
+function isOneSided(slot: NodeSlot): boolean {
+  return slot.state === "left_only" || slot.state === "right_only";
+}
+
+/** Groups as they come; within one, what has a partner before what has none. */
+function inReadingOrder(slots: readonly NodeSlot[]): NodeSlot[] {
+  const groups = [...new Set(slots.map((slot) => slot.group))];
+  return [...slots].sort((a, b) => groups.indexOf(a.group) - groups.indexOf(b.group) || Number(isOneSided(a)) - Number(isOneSided(b)));
+}
+
 /** `parameters.weight` is called `weight`: the group says the rest. */
 export function slotName(slot: NodeSlot): string {
   return slot.slot.replace(/^parameters(_grad)?\./, "");
 }
 
-function GroupRow({ slot }: { slot: NodeSlot }) {
-  const { t, language } = useI18n();
+interface GroupProps {
+  slot: NodeSlot;
+  own: ReadonlySet<string>;
+  columns: SlotColumns;
+  origin: boolean;
+  sides: Props["sides"];
+}
+
+function GroupRow({ slot, columns, own, origin, sides }: GroupProps) {
+  const { t } = useI18n();
   const words = t.compare.detail;
   const dirty = isDirty(slot);
   const place = slot.left[0] ?? slot.right[0];
-  const other = slot.right[0];
-  const shape = shapeText(place?.shape);
-  const shapes =
-    other !== undefined && shapeText(other.shape) !== shape && slot.left[0] !== undefined ? `${shape} · ${shapeText(other.shape)}` : shape;
+  const shapes = [...new Set([...slot.left, ...slot.right].map((own) => shapeText(own.shape)))].slice(0, 2).join(" · ");
   const gradient = slot.group === "parameters_grad" ? ` ${words.groups.parameters_grad}` : "";
-  const oneSided = slot.state === "left_only" || slot.state === "right_only" || slot.state === "not_comparable";
+  const partner = slot.elsewhere ? elsewherePlace(slot, own) : null;
+  const name = (
+    <span className={styles.groupLine}>
+      <b>
+        {slotName(slot)}
+        {gradient}
+      </b>
+      <span className={styles.shape}>
+        {shapes} {dtypeName(place?.dtype)}
+      </span>
+      {partner === null ? null : (
+        <span className={styles.partner} title={partner.title}>
+          ↔ {partner.text}
+        </span>
+      )}
+    </span>
+  );
+  if (isOneSided(slot)) {
+    const side = slot.state === "left_only" ? "left" : "right";
+    const norm = slot.statistics.find((statistic) => statistic.name === "norm" || statistic.name === "value");
+    const value = norm?.[side];
+    return (
+      <tr className={`${styles.group} ${styles.single}`}>
+        <th colSpan={columns} scope="rowgroup">
+          <span className={styles.oneSided}>
+            {name}
+            <span className={styles.reason}>
+              {value === undefined || value === null || norm === undefined ? "" : `${words.names[norm.name]} ${scalarText(value)} · `}
+              {words.only(sides[side])}
+            </span>
+          </span>
+        </th>
+      </tr>
+    );
+  }
+  const state = slot.state === "first" && !origin ? "differs" : (slot.state as "agrees" | "differs" | "first" | "not_comparable");
   return (
     <tr className={styles.group}>
-      <th colSpan={oneSided ? 6 : 4} scope="rowgroup">
-        <span className={styles.groupLine}>
-          <b>
-            {slotName(slot)}
-            {gradient}
-          </b>
-          <span className={styles.shape}>
-            {shapes} {dtypeName(place?.dtype)}
-          </span>
-          {oneSided ? (
-            <span className={styles.reason}>
-              {words.states[slot.state]}
-              {slot.reason.text[language] === "" ? null : `: ${slot.reason.text[language]}`}
-            </span>
-          ) : null}
-        </span>
+      <th colSpan={columns - 1} scope="rowgroup">
+        {name}
       </th>
-      {oneSided ? null : (
-        <td colSpan={2} className={`${styles.state} ${dirty ? styles.dirty : ""} ${slot.state === "first" ? styles.first : ""}`}>
-          {slot.state === "agrees" && slot.grade === "equal" ? words.stateEqual : words.states[slot.state]}
-        </td>
-      )}
+      <td className={styles.stateCell}>
+        <span className={`${styles.state} ${dirty ? styles.dirty : ""} ${state === "first" ? styles.first : ""}`}>
+          {slot.state === "agrees" && slot.grade === "equal" ? words.stateEqual : words.states[state]}
+        </span>
+      </td>
     </tr>
   );
+}
+
+function scalarText(value: NonNullable<SlotStatistic["left"]>): string {
+  return typeof value === "number" || value === "NaN" || value === "Infinity" || value === "-Infinity" ? number(value) : value;
+}
+
+/** Where the partner lives that is in another module: `layers.3.input_layernorm output.1`. */
+function elsewherePlace(slot: NodeSlot, own: ReadonlySet<string>): { text: string; title: string } | null {
+  const place = [...slot.right, ...slot.left].find(({ record }) => !own.has(record));
+  return place === undefined ? null : { text: `${shortRecord(place.record)} ${place.slot}`, title: `${place.record} ${place.slot}` };
 }
 
 function shapeText(shape: readonly number[] | null | undefined): string {
   return shape === null || shape === undefined ? "" : `[${shape.join(", ")}]`;
 }
 
-function StatisticRow({ statistic, slot }: { statistic: SlotStatistic; slot: NodeSlot }) {
+function StatisticRow({ statistic, slot, columns }: { statistic: SlotStatistic; slot: NodeSlot; columns: SlotColumns }) {
   const { t } = useI18n();
   const words = t.compare.detail;
   const over = statistic.over && isDirty(slot);
   return (
     <tr className={styles.statistic}>
       <th scope="row">{words.names[statistic.name]}</th>
-      <Value value={statistic.left} />
-      <Value value={statistic.right} />
-      <td className={`${styles.plain} ${zero(statistic.difference)}`} title={exact(statistic.difference)}>
-        {signed(statistic.difference)}
-      </td>
-      <td className={over ? styles.over : zero(statistic.relative)} title={relativeTitle(statistic)}>
-        {statistic.of === "rms" && figure(statistic.relative) !== 0 && statistic.relative !== null
-          ? words.ofRms(percent(absolute(statistic)))
-          : figure(statistic.relative) === 0
-            ? "0"
-            : signedPercent(statistic.relative)}
-      </td>
-      <td className={over ? styles.overUlps : zero(statistic.ulps)}>{ulps(statistic.ulps)}</td>
+      <Value value={statistic.left} over={over} />
+      <Value value={statistic.right} over={over} />
+      {columns >= 6 ? (
+        <td className={zero(statistic.difference)} title={exact(statistic.difference)}>
+          {signed(statistic.difference)}
+        </td>
+      ) : null}
+      {columns >= 5 ? (
+        <td className={over && statistic.relative !== null ? styles.over : zero(statistic.relative)} title={relativeTitle(statistic)}>
+          {statistic.of === "rms" && figure(statistic.relative) !== 0 && statistic.relative !== null
+            ? words.ofRms(percent(absolute(statistic)))
+            : figure(statistic.relative) === 0
+              ? "0"
+              : signedPercent(statistic.relative)}
+        </td>
+      ) : null}
+      <td className={over && statistic.ulps !== null ? styles.overUlps : zero(statistic.ulps)}>{ulps(statistic.ulps)}</td>
     </tr>
   );
+}
+
+/** On a phone's first page: of each slot the statistic that says most, two where the grade counts several. */
+export function WorstStatistics({ slots, sides }: Omit<Props, "columns" | "own" | "origin">) {
+  const { t } = useI18n();
+  const words = t.compare.detail;
+  const lines = slots.flatMap((slot) => worstOf(slot).map((statistic) => ({ slot, statistic })));
+  if (lines.length === 0) return null;
+  return (
+    <table className={`${styles.table} ${styles.worst}`}>
+      <caption>
+        <b>{words.title}</b> {words.worstOfEach}
+      </caption>
+      <thead>
+        <tr>
+          <th scope="col">
+            <span className="visually-hidden">{words.columns.statistic}</span>
+          </th>
+          <th scope="col">
+            <span className={styles.side}>
+              <SideMark side="left" /> {sides.left}
+            </span>
+          </th>
+          <th scope="col">
+            <span className={styles.side}>
+              <SideMark side="right" /> {sides.right}
+            </span>
+          </th>
+          <th scope="col">{words.columns.ulp}</th>
+        </tr>
+      </thead>
+      <tbody>
+        {lines.map(({ slot, statistic }) => (
+          <tr key={`${slot.group}/${slot.slot}/${slot.order}/${statistic.name}`} className={styles.statistic}>
+            <th scope="row">
+              {isDirty(slot) ? <b>{slotName(slot)}</b> : slotName(slot)} {words.names[statistic.name]}
+            </th>
+            <Value value={statistic.left} />
+            <Value value={statistic.right} />
+            <td className={statistic.over && isDirty(slot) ? styles.overUlps : zero(statistic.ulps)}>{ulps(statistic.ulps)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+function worstOf(slot: NodeSlot): SlotStatistic[] {
+  const paired = slot.statistics.filter((statistic) => statistic.left !== null && statistic.right !== null);
+  const size = (statistic: SlotStatistic) => Math.abs(figure(statistic.ulps) ?? figure(statistic.relative) ?? 0);
+  const byWeight = [...paired].sort((a, b) => Number(b.over) - Number(a.over) || size(b) - size(a));
+  return byWeight.slice(0, isDirty(slot) ? 2 : 1);
 }
 
 function absolute(statistic: SlotStatistic): number | null {
@@ -154,7 +273,8 @@ function zero(value: SlotStatistic["difference"]): string {
   return plain === null || plain === 0 ? (styles.zero ?? "") : "";
 }
 
-function Value({ value }: { value: SlotStatistic["left"] }) {
+/** NaN or Inf where the other side has a number is the finding itself, so it is marked where it stands. */
+function Value({ value, over = false }: { value: SlotStatistic["left"]; over?: boolean }) {
   const numeric = typeof value === "number" || value === "NaN" || value === "Infinity" || value === "-Infinity" || value === null;
   if (!numeric) {
     return (
@@ -163,9 +283,8 @@ function Value({ value }: { value: SlotStatistic["left"] }) {
       </td>
     );
   }
-  // tabIndex-free: the full value is the title, and selecting the cell copies what is seen.
   return (
-    <td title={exact(value)} data-full={exact(value)}>
+    <td title={exact(value)} className={over && typeof value === "string" ? styles.overUlps : undefined}>
       {number(value)}
     </td>
   );

@@ -35,6 +35,8 @@ interface Props {
   onBrush: (brush: readonly [number, number] | null) => void;
 }
 
+/** The title ends before this; a label that would begin there moves it to the right. */
+const TITLE_END = 500;
 const BLOCK = 134;
 const BLOCK_GAP = 32;
 /** A press that moves less is a click. */
@@ -92,14 +94,14 @@ export function Timeline(props: Props) {
   const compared = index?.tree.compared ?? 0;
   return (
     <section className={styles.timeline} aria-label={words.label}>
-      <h2 className={styles.title}>
+      <h2 className={styles.title} data-aside={crowded(scene) ? "" : undefined}>
         {compact ? words.titleShort : words.title}
-        {brush === null ? null : (
-          <button type="button" className={styles.clear} onClick={() => onBrush(null)}>
-            <X size={11} aria-hidden="true" /> {words.clear}
-          </button>
-        )}
       </h2>
+      {brush === null ? null : (
+        <button type="button" className={styles.clear} onClick={() => onBrush(null)}>
+          <X size={11} aria-hidden="true" /> {words.clear}
+        </button>
+      )}
       <div
         ref={frame}
         className={styles.frame}
@@ -123,6 +125,12 @@ export function Timeline(props: Props) {
       </span>
     </section>
   );
+}
+
+/** Whether the first origin's label stands where the title is. */
+function crowded(scene: RailScene | null): boolean {
+  const first = scene?.origins.find((origin) => origin.first);
+  return first !== undefined && first.x < TITLE_END;
 }
 
 interface Geometry {

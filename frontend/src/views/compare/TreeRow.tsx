@@ -12,6 +12,10 @@ import { hasBar } from "../../paint/bars";
 import { RoleGlyph, type RoleName, roleName } from "./RoleGlyph";
 import styles from "./tree.module.css";
 
+/** The grid itself has the focus and names its row by aria-activedescendant: rows and cells are no stops of their own. */
+export const ROW = { role: "row" } as const;
+const CELL = { role: "gridcell" } as const;
+
 export interface RowSides {
   readonly left: string;
   readonly right: string;
@@ -40,9 +44,8 @@ export const TreeRow = memo(function TreeRow(props: Props) {
   const name = strip === null ? rowName(tree, row, words) : stripName(tree, strip, words);
   const classes = [styles.row, selected ? styles.selected : "", context ? styles.context : ""].filter(Boolean).join(" ");
   return (
-    // biome-ignore lint/a11y/useFocusableInteractive: the grid has the focus and names its row by aria-activedescendant
     <div
-      role="row"
+      {...ROW}
       id={`row-${place}`}
       data-place={place}
       className={classes}
@@ -51,7 +54,7 @@ export const TreeRow = memo(function TreeRow(props: Props) {
       aria-selected={selected}
       {...(expanded === null ? {} : { "aria-expanded": expanded })}
     >
-      <span role="gridcell" className={styles.gutter}>
+      <span {...CELL} className={styles.gutter}>
         {glyph === null ? null : (
           <>
             <RoleGlyph name={glyph} />
@@ -59,11 +62,7 @@ export const TreeRow = memo(function TreeRow(props: Props) {
           </>
         )}
       </span>
-      <span
-        role="gridcell"
-        className={styles.train}
-        style={{ paddingLeft: depth * 14, backgroundSize: `${Math.max(0, depth) * 14}px 100%` }}
-      >
+      <span {...CELL} className={styles.train} style={{ paddingLeft: depth * 14, backgroundSize: `${Math.max(0, depth) * 14}px 100%` }}>
         <span className={styles.chevron} data-toggle={expanded === null ? undefined : ""} aria-hidden="true">
           {expanded === null ? null : expanded ? <ChevronDown size={13} /> : <ChevronRight size={13} />}
         </span>
@@ -89,16 +88,19 @@ function roleWord(role: number, words: CompareMessages): string {
 export function rowName(tree: Tree, row: Row, words: CompareMessages): string {
   const name = nameOf(tree, row);
   if (at(tree.kind, row) === KIND.section) {
-    const call = /^call (\d+)$/.exec(name);
-    return call === null ? (words.tree.sections[name] ?? name) : words.tree.call(call[1] as string);
+    const [, section, number] = /^(\w+)(?: (\d+))?$/.exec(name) ?? [];
+    if (section === "rank" && number !== undefined) return words.tree.rank(number);
+    const known = section === undefined ? undefined : words.tree.sections[section];
+    if (known === undefined) return name;
+    return number === undefined ? known : words.tree.sectionCall(known, number);
   }
   return at(tree.left_count, row) === 0 && at(tree.role, row) === ROLE.rightOnly ? words.tree.noPartner : name;
 }
 
 export function stripName(tree: Tree, strip: Strip, words: CompareMessages): string {
-  const first = at(tree.layer, strip.layers[0] as Row);
-  const last = at(tree.layer, strip.layers[strip.layers.length - 1] as Row);
-  return words.tree.layers(String(first), String(last));
+  // A backward pass runs from the last layer to the first; the name counts up either way.
+  const ends = [strip.layers[0], strip.layers.at(-1)].map((layer) => at(tree.layer, layer as Row));
+  return words.tree.layers(String(Math.min(...ends)), String(Math.max(...ends)));
 }
 
 function stripRole(tree: Tree, strip: Strip): number {
@@ -160,10 +162,10 @@ function RowCells({ tree, row, origin, sides, words }: Props) {
     const text = reasonText(tree, row, sides, words);
     return (
       <>
-        <span role="gridcell" className={styles.inference}>
+        <span {...CELL} className={styles.inference}>
           <Inference tree={tree} row={row} />
         </span>
-        <span role="gridcell" className={styles.reason} title={text}>
+        <span {...CELL} className={styles.reason} title={text}>
           {text}
         </span>
       </>
@@ -172,17 +174,17 @@ function RowCells({ tree, row, origin, sides, words }: Props) {
   const bold = level >= BOLD_LEVEL ? styles.bold : "";
   return (
     <>
-      <span role="gridcell" className={styles.inference}>
+      <span {...CELL} className={styles.inference}>
         <Inference tree={tree} row={row} />
       </span>
-      <span role="gridcell" className={styles.bar} />
-      <span role="gridcell" className={`${styles.value} ${bold}`}>
+      <span {...CELL} className={styles.bar} />
+      <span {...CELL} className={`${styles.value} ${bold}`}>
         <ValueText tree={tree} row={row} words={words} />
       </span>
-      <span role="gridcell" className={`${styles.growth} ${level >= BOLD_LEVEL && at(tree.growth, row) >= 5 ? styles.bold : ""}`}>
-        {factor(at(tree.growth, row))}
+      <span {...CELL} className={`${styles.growth} ${level >= BOLD_LEVEL && at(tree.growth, row) >= 5 ? styles.bold : ""}`}>
+        {growthText(at(tree.growth, row))}
       </span>
-      <span role="gridcell" className={styles.inside}>
+      <span {...CELL} className={styles.inside}>
         {origin !== null ? (
           words.origins.kinds[origin.kind]
         ) : role === ROLE.healed ? (
@@ -203,9 +205,19 @@ function RowCells({ tree, row, origin, sides, words }: Props) {
 function ValueText({ tree, row, words }: { tree: Tree; row: Row; words: CompareMessages }) {
   const difference = at(tree.difference, row);
   const grade = at(tree.grade, row);
-  if (Number.isNaN(difference)) return grade === GRADE.diverged ? "NaN" : null;
+  if (difference === Number.POSITIVE_INFINITY || (Number.isNaN(difference) && grade === GRADE.diverged)) return words.tree.nonfinite;
+  if (Number.isNaN(difference)) return null;
   if (grade === GRADE.equal) return <span className={styles.equal}>{words.tree.equal}</span>;
   return percent(difference);
+}
+
+function differenceText(difference: number, words: CompareMessages): string {
+  return difference === Number.POSITIVE_INFINITY ? words.tree.nonfinite : percent(difference);
+}
+
+/** From a number to NaN there is no factor. */
+function growthText(growth: number): string {
+  return Number.isFinite(growth) ? factor(growth) : "";
 }
 
 function StripCells({ tree, strip, words }: { tree: Tree; strip: Strip; words: CompareMessages }) {
@@ -217,21 +229,21 @@ function StripCells({ tree, strip, words }: { tree: Tree; strip: Strip; words: C
   const healed = stripRole(tree, strip) === ROLE.healed;
   return (
     <>
-      <span role="gridcell" className={styles.inference} />
-      <span role="gridcell" className={styles.bar}>
+      <span {...CELL} className={styles.inference} />
+      <span {...CELL} className={styles.bar}>
         <span className="visually-hidden">{words.tree.layersAria(strip.layers.length, String(strip.layers.length))}</span>
       </span>
-      <span role="gridcell" className={`${styles.value} ${bold}`}>
+      <span {...CELL} className={`${styles.value} ${bold}`}>
         {equal ? (
           <span className={styles.equal}>{words.tree.equal}</span>
         ) : Number.isNaN(summary.difference) ? null : (
-          percent(summary.difference)
+          differenceText(summary.difference, words)
         )}
       </span>
-      <span role="gridcell" className={styles.growth}>
-        {level > 0 || healed ? factor(summary.growth) : ""}
+      <span {...CELL} className={styles.growth}>
+        {level > 0 || healed ? growthText(summary.growth) : ""}
       </span>
-      <span role="gridcell" className={styles.inside}>
+      <span {...CELL} className={styles.inside}>
         {summary.origins + summary.inherited + summary.amplified > 0 ? (
           <Counts origins={summary.origins} inherited={summary.inherited} amplified={summary.amplified} words={words} />
         ) : healed ? (

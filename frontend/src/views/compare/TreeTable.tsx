@@ -7,7 +7,7 @@ import { asRow, at, type Row } from "../../model/rows";
 import { holdsKept, placeOf, type VisibleRows } from "../../model/visible";
 import { paintBars } from "../../paint/bars";
 import { SideMark } from "../../ui/side";
-import { type RowSides, TreeRow } from "./TreeRow";
+import { ROW, type RowSides, TreeRow } from "./TreeRow";
 import styles from "./tree.module.css";
 import { useSize } from "./use-size";
 import { useTheme } from "./use-theme";
@@ -33,9 +33,11 @@ interface Props {
   roles: { readonly left: string; readonly right: string };
   onSelect: (row: Row) => void;
   onToggle: (place: number) => void;
-  onAnchor: (row: Row) => void;
+  onAnchor: (row: Row | null) => void;
 }
 
+const HEADER = { role: "columnheader" } as const;
+const ROWGROUP = { role: "rowgroup" } as const;
 const HEAD = 26;
 /** Rows are mounted in steps of so many, so that a scroll of a few rows mounts nothing. */
 const STEP = 8;
@@ -45,7 +47,7 @@ const STEP = 8;
  * bars; it moves with the rows, so text and bars never part while scrolling.
  */
 export function TreeTable(props: Props) {
-  const { index, view, filter, opened, closed, selected, reveal, anchor, origins, sides, roles, onSelect, onToggle, onAnchor } = props;
+  const { index, view, filter, selected, reveal, anchor, origins, sides, roles, onSelect, onToggle, onAnchor } = props;
   const { t } = useI18n();
   const words = t.compare;
   const theme = useTheme();
@@ -71,7 +73,7 @@ export function TreeTable(props: Props) {
     anchorTimer.current = window.setTimeout(() => {
       const place = Math.round(element.scrollTop / ROW_HEIGHT);
       const row = view.rows[place];
-      if (row !== undefined) onAnchor(asRow(row));
+      if (row !== undefined) onAnchor(place === 0 ? null : asRow(row));
     }, 250);
   }, [view, onAnchor]);
   useEffect(() => () => window.clearTimeout(anchorTimer.current), []);
@@ -123,8 +125,6 @@ export function TreeTable(props: Props) {
       />,
     );
   }
-  void opened;
-  void closed;
   return (
     <div
       ref={scroller}
@@ -141,18 +141,12 @@ export function TreeTable(props: Props) {
       onScroll={onScroll}
       onClick={onClick}
       onDoubleClick={onDoubleClick}
-      onKeyDown={() => undefined}
     >
       <Head columns={columns} roles={roles} />
       <div className={styles.space} style={{ height: view.length * ROW_HEIGHT }} role="presentation">
-        <div className={styles.window} style={{ transform: `translateY(${from * ROW_HEIGHT}px)` }} role="rowgroup">
+        <div className={styles.window} style={{ transform: `translateY(${from * ROW_HEIGHT}px)` }} {...ROWGROUP}>
           {rows}
-          <canvas
-            ref={canvas}
-            className={styles.bars}
-            style={{ left: columns.gutter + columns.train + columns.inference }}
-            aria-hidden="true"
-          />
+          <canvas ref={canvas} className={styles.bars} style={{ left: columns.gutter + columns.train + columns.inference }} />
         </div>
       </div>
     </div>
@@ -185,33 +179,34 @@ const Head = memo(function Head({ columns, roles }: { columns: TreeColumns; role
   const width = barWidth(columns);
   const different = roles.left !== roles.right;
   return (
-    <div className={styles.head} role="row" aria-rowindex={1}>
-      <span role="columnheader" className={styles.gutter}>
+    <div className={styles.head} {...ROW} aria-rowindex={1}>
+      <span {...HEADER} className={styles.gutter}>
         <span className="visually-hidden">{words.role}</span>
       </span>
-      <span role="columnheader" className={`${styles.train} ${styles.headTrain}`}>
+      <span {...HEADER} className={`${styles.train} ${styles.headTrain}`}>
         <SideMark side="left" />
         {different ? words.train : words.left}
       </span>
-      <span role="columnheader" className={styles.inference}>
-        <span className={styles.headInference}>
-          <SideMark side="right" /> {different ? words.infer : words.right}
+      <span {...HEADER} className={styles.inference}>
+        <span>
+          <SideMark side="right" />
+          <span className={styles.cut}>{different ? words.infer : words.right}</span>
         </span>
       </span>
-      <span role="columnheader" className={styles.axis} aria-label={words.axis}>
+      <span {...HEADER} className={styles.axis} aria-label={words.axis}>
         {AXIS_TICKS.map((tick) => (
           <span key={tick} style={{ left: axisShare(tick) * width }} aria-hidden="true">
             {tick * 100} %
           </span>
         ))}
       </span>
-      <span role="columnheader" className={styles.value}>
+      <span {...HEADER} className={styles.value}>
         {words.difference}
       </span>
-      <span role="columnheader" className={styles.growth}>
+      <span {...HEADER} className={styles.growth}>
         {words.growth}
       </span>
-      <span role="columnheader" className={styles.inside}>
+      <span {...HEADER} className={styles.inside}>
         {words.inside}
       </span>
     </div>

@@ -15,26 +15,35 @@ interface Props {
 export function VerdictBlock({ verdict, actions }: Props) {
   const { language, t } = useI18n();
   const words = t.compare;
-  const { where, what } = verdictSentence(verdict, language, words);
+  const { where, what, rest } = verdictSentence(verdict, language, words);
   return (
     <section className={styles.block} aria-label={words.verdict.label}>
-      <div className={styles.glyph}>
-        <Glyph name={verdict.verdict} size={20} />
+      <div className={styles.first}>
+        <span className={styles.glyph}>
+          <Glyph name={verdict.verdict} size={20} />
+        </span>
+        <h1 className={styles.sentence} data-testid="verdict-sentence">
+          <b>{where}</b>
+          {what === "" ? null : (
+            <>
+              <span className={styles.dash}> — </span>
+              <span className={styles.what}>{what}</span>
+            </>
+          )}
+        </h1>
+        <div className={styles.actions}>{actions}</div>
       </div>
-      <h1 className={styles.sentence} data-testid="verdict-sentence">
-        <b>{where}</b>
-        {what === "" ? null : <span className={styles.what}>{language === "zh" ? ` — ${what}` : ` — ${what}`}</span>}
-      </h1>
-      <div className={styles.actions}>{actions}</div>
-      <p className={styles.second}>
-        <SecondLine verdict={verdict} />
-      </p>
-      <Premises premises={verdict.premises} />
+      <div className={styles.below}>
+        <p className={styles.second}>
+          <SecondLine verdict={verdict} rest={rest} />
+        </p>
+        <Premises premises={verdict.premises} />
+      </div>
     </section>
   );
 }
 
-function SecondLine({ verdict }: { verdict: PartVerdict }) {
+function SecondLine({ verdict, rest }: { verdict: PartVerdict; rest: string }) {
   const { language, t, format } = useI18n();
   const words = t.compare;
   const origin = verdict.first_divergence;
@@ -48,7 +57,11 @@ function SecondLine({ verdict }: { verdict: PartVerdict }) {
           {words.verdict.confidence} <b>{words.verdict.confidenceWords[origin.confidence]}</b>
           <Ticks level={origin.confidence} />
         </span>
-        {fact === null ? null : <span>{fact}</span>}
+        {fact === null ? null : (
+          <span className={styles.fact} title={fact}>
+            {fact}
+          </span>
+        )}
       </>
     );
   }
@@ -56,11 +69,13 @@ function SecondLine({ verdict }: { verdict: PartVerdict }) {
   return (
     <>
       {verdict.verdict === "not_comparable" ? (
-        <span>{words.verdict.notComparableWhat}</span>
+        <span>{words.verdict.notComparableSecond}</span>
       ) : (
         <>
-          <span>{restsOn(verdict, words)}</span>
-          {first === null ? null : <span>{words.verdict.firstDifference(placeName(first.module), words.grades[first.grade])}</span>}
+          <span>{rest === "" ? restsOn(verdict, words) : rest}</span>
+          {first === null ? null : (
+            <span className={styles.fact}>{words.verdict.firstDifference(placeName(first.module), words.grades[first.grade])}</span>
+          )}
         </>
       )}
     </>

@@ -14,6 +14,7 @@ import { copyText } from "../../ui/copy";
 import { SharePanel, shareLink } from "../../ui/share-panel";
 import type { ViewTab } from "../../url-state";
 import { flushViewState, useViewState } from "../../use-view-state";
+import { tellingLayer } from "./by-name";
 import { Detail } from "./Detail";
 import { LayersTable } from "./LayersTable";
 import { Legend } from "./Legend";
@@ -75,6 +76,7 @@ function PartWorkbench({ verdict, slug, part, done }: PartProps) {
       origin={origin >= 0 && verdict.origins[origin] !== undefined ? { index: origin, origin: verdict.origins[origin] } : null}
       ignored={view.ignored.includes(origin)}
       sides={bench.sides}
+      brief={phone && tab === "verdict"}
       onIgnore={actions.ignore}
       onCopyLink={share.copy}
     />
@@ -182,7 +184,8 @@ function useBench({ verdict, slug, part, done }: PartProps) {
     [index, filter, opened, unfolded, closed],
   );
   const firstOrder = verdict.first_difference?.order ?? null;
-  const selected = index === null ? NO_ROW : selectedRow(index, view, firstOrder);
+  const telling = useMemo(() => tellingLayer(verdict), [verdict]);
+  const selected = index === null ? NO_ROW : selectedRow(index, view, telling, firstOrder);
 
   const askReveal = useCallback((row: Row) => {
     token.current += 1;
@@ -201,7 +204,7 @@ function useBench({ verdict, slug, part, done }: PartProps) {
     else askReveal(selected);
   }, [index, selected, visible, filter, view.opened, view.node, actions, askReveal]);
 
-  const layered = verdict.layers.length > 0;
+  const layered = verdict.layers.length > 0 && verdict.verdict !== "not_comparable";
   const residual = verdict.findings.some(({ code }) => code === "residual_pair_output");
   const quiet = verdict.verdict === "consistent" || verdict.verdict === "identical";
   const own: ViewTab = phone ? "verdict" : quiet && layered && residual ? "layers" : "tree";
@@ -220,7 +223,9 @@ function useBench({ verdict, slug, part, done }: PartProps) {
   );
   const roles = useMemo(() => ({ left: verdict.left.role, right: verdict.right.role }), [verdict]);
   const setTab = (next: ViewTab) => change({ tab: next === own ? null : next }, "push");
-  const onAnchor = useCallback((row: Row) => change({ anchor: row }), [change]);
+  const anchor = useRef(view.anchor);
+  anchor.current = view.anchor;
+  const onAnchor = useCallback((row: Row | null) => (row === anchor.current ? undefined : change({ anchor: row })), [change]);
   return {
     view,
     change,
@@ -235,6 +240,7 @@ function useBench({ verdict, slug, part, done }: PartProps) {
     reveal,
     actions,
     tab,
+    own,
     setTab,
     layered,
     sides,
@@ -292,7 +298,7 @@ function Toolbar({ bench, verdict, input, onLeave }: ToolbarProps) {
   const { t } = useI18n();
   const words = t.compare;
   const { index, view, actions, tab, layered, selected } = bench;
-  const tabs: ViewTab[] = layered ? (bench.view.tab === null && tab === "layers" ? ["layers", "tree"] : ["tree", "layers"]) : ["tree"];
+  const tabs: ViewTab[] = !layered ? ["tree"] : bench.own === "layers" ? ["layers", "tree"] : ["tree", "layers"];
   const own = index === null || selected === NO_ROW ? -1 : at(index.tree.origin, selected);
   const total = verdict.origins.length;
   return (

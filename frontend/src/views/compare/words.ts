@@ -41,34 +41,41 @@ export interface Sentence {
   readonly where: string;
   /** Regular, after a dash: what, with the number. */
   readonly what: string;
+  /** What the headline says after its first sentence; empty where it is one sentence. */
+  readonly rest: string;
 }
 
 /**
- * The verdict's sentence. The engine's headline is the one truth in words; its dash tells "where" from "what". A headline without one is set
- * after the verdict's own word, or whole behind the place it is about.
+ * The verdict's sentence. The engine's headline is the one truth in words: its dash tells "where" from "what", and what follows its first full
+ * stop belongs to the second line. A headline that says nothing is made up for from the document.
  */
 export function verdictSentence(verdict: PartVerdict, language: Language, t: CompareMessages): Sentence {
-  const headline = verdict.headline[language].trim();
-  const dash = /\s*(?: — |——|—| – | -- )\s*/.exec(headline);
+  const [headline, rest] = firstSentence(verdict.headline[language].trim());
+  const dash = /\s*(?: — |——|—| – )\s*/.exec(headline);
   if (dash !== null && dash.index > 0 && dash.index < 90) {
-    return { where: headline.slice(0, dash.index), what: withoutStop(headline.slice(dash.index + dash[0].length)) };
+    return { where: headline.slice(0, dash.index), what: withoutStop(headline.slice(dash.index + dash[0].length)), rest };
   }
   if (verdict.verdict === "diverged" && verdict.first_divergence !== null) {
     const origin = verdict.first_divergence;
-    return { where: t.verdict.first(placeName(origin.module)), what: originWhat(origin, t) };
+    return { where: t.verdict.first(placeName(origin.module)), what: originWhat(origin, t), rest: "" };
   }
-  if (headline !== "") return { where: withoutStop(headline), what: "" };
+  if (headline !== "") return { where: withoutStop(headline), what: "", rest };
   const pairs = String(verdict.counts.pairs);
   switch (verdict.verdict) {
     case "consistent":
-      return { where: t.verdict.consistent, what: t.verdict.consistentWhat(pairs) };
+      return { where: t.verdict.consistent, what: t.verdict.consistentWhat(pairs), rest };
     case "identical":
-      return { where: t.verdict.identical, what: t.verdict.identicalWhat(pairs) };
+      return { where: t.verdict.identical, what: t.verdict.identicalWhat(pairs), rest };
     case "not_comparable":
-      return { where: t.verdict.notComparable, what: t.verdict.notComparableWhat };
+      return { where: t.verdict.notComparable, what: t.verdict.notComparableWhat, rest };
     default:
-      return { where: t.verdict.diverged, what: "" };
+      return { where: t.verdict.diverged, what: "", rest };
   }
+}
+
+function firstSentence(text: string): readonly [string, string] {
+  const stop = /\. (?=\p{Lu})|。(?=.)/u.exec(text);
+  return stop === null ? [text, ""] : [text.slice(0, stop.index), text.slice(stop.index + stop[0].length)];
 }
 
 function withoutStop(text: string): string {
@@ -110,9 +117,15 @@ export function inheritedPairs(verdict: PartVerdict): number {
   return Math.max(0, verdict.counts.diverged - verdict.origins.length);
 }
 
-function count(detail: Premise["detail"], ...names: string[]): number | null {
-  for (const name of names) if (typeof detail[name] === "number") return detail[name] as number;
-  return null;
+function count(detail: Premise["detail"], name: string): number | null {
+  const value = detail[name];
+  return typeof value === "number" ? value : null;
+}
+
+/** A member that holds one number a side. */
+function eachSide(detail: Premise["detail"], name: string): readonly [number, number] | null {
+  const value = detail[name];
+  return Array.isArray(value) && typeof value[0] === "number" && typeof value[1] === "number" ? [value[0], value[1]] : null;
 }
 
 /** The text of a premise's chip: `tokens 190`, `weights: 1 of 170 differs`, `overlap 97 %`. */
@@ -121,22 +134,38 @@ export function premiseText(premise: Premise, t: CompareMessages): string {
   const name = t.premises.names[code];
   if (state === "unknown") return t.premises.unknown(name);
   if (code === "weights") {
-    const differ = count(detail, "different", "differ", "differing");
-    const all = count(detail, "compared", "of", "total", "pairs");
-    if (state === "failed")
-      return differ === null || all === null ? t.premises.weightsFailedPlain : t.premises.weightsFailed(String(differ), String(all));
+    const differ = count(detail, "differing");
+    const all = count(detail, "compared");
+    if (state === "failed") {
+      return differ === null || all === null
+        ? t.premises.weightsFailedPlain
+        : t.premises.weightsFailed(differ, String(differ), String(all));
+    }
     return all === null ? name : `${name} ${all}`;
   }
+  if (code === "length" && state === "failed") {
+    const [left, right] = [count(detail, "left"), count(detail, "right")];
+    return left === null || right === null ? t.premises.failed.length : t.premises.lengthFailed(String(left), String(right));
+  }
   if (state === "failed") return t.premises.failed[code];
-  if (code === "tokens" || code === "length") {
-    const tokens = count(detail, "count", "tokens", "length", "left");
-    return code === "tokens" && tokens !== null ? `${name} ${tokens}` : name;
+  if (code === "tokens") {
+    const tokens = eachSide(detail, "count");
+    return tokens === null ? name : `${name} ${tokens[0]}`;
   }
   if (code === "overlap") {
-    const share = count(detail, "share", "overlap", "fraction");
-    return share === null ? name : `${name} ${Math.round(share * 100)} %`;
+    const share = overlapShare(detail);
+    return share === null ? name : `${name} ${Math.floor(share * 100)} %`;
   }
   return name;
+}
+
+/** Matched forward records of the side that has fewer of them. */
+function overlapShare(detail: Premise["detail"]): number | null {
+  const matched = eachSide(detail, "matched");
+  const records = eachSide(detail, "records");
+  if (matched === null || records === null) return null;
+  const smaller = records[0] <= records[1] ? 0 : 1;
+  return records[smaller] > 0 ? matched[smaller] / records[smaller] : null;
 }
 
 /** The one fact behind the confidence: for a weight, how many others are equal; else the likeliest cause. */
@@ -145,8 +174,8 @@ export function confidenceFact(verdict: PartVerdict, language: Language, t: Comp
   if (origin === null) return null;
   if (origin.kind === "weights") {
     const premise = verdict.premises.find(({ code }) => code === "weights");
-    const differ = premise === undefined ? null : count(premise.detail, "different", "differ", "differing");
-    const all = premise === undefined ? null : count(premise.detail, "compared", "of", "total", "pairs");
+    const differ = premise === undefined ? null : count(premise.detail, "differing");
+    const all = premise === undefined ? null : count(premise.detail, "compared");
     if (differ !== null && all !== null) return t.verdict.weightsFact(String(all - differ), String(all));
   }
   const cause = origin.causes[0];
@@ -168,8 +197,9 @@ export interface Run {
 
 /** What happened at a row, in a sentence or three. */
 export function explainNode(node: NodeDetail, origin: Origin | null, language: Language, t: CompareMessages): Run[] {
-  if (node.explanation !== null) return [{ text: node.explanation.text[language] }];
+  if (node.explanation !== null) return [{ text: sentence(node.explanation.text[language], language) }];
   if (origin !== null) return explainOrigin(node, origin, language, t);
+  if (node.difference === "Infinity" || node.difference === "NaN") return [{ text: t.explain.inheritedNonfinite }];
   const difference = percent(node.difference);
   const floor = percent(node.floor);
   switch (node.role) {
@@ -187,6 +217,12 @@ export function explainNode(node: NodeDetail, origin: Origin | null, language: L
   if (node.grade === "rounding") return [{ text: t.explain.rounding(difference) }];
   if (node.grade === "diverged") return [{ text: t.explain.inherited(difference, floor) }];
   return [{ text: t.explain.within(difference, floor) }];
+}
+
+/** A phrase as a sentence of its own. */
+function sentence(text: string, language: Language): string {
+  const stop = language === "zh" ? "。" : ".";
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.。]$/.test(text) ? "" : stop}`;
 }
 
 function explainOrigin(node: NodeDetail, origin: Origin, language: Language, t: CompareMessages): Run[] {

@@ -1,8 +1,8 @@
-import { type LayerRuns, layerRuns } from "../../model/fold";
+import { isLayerRow, type LayerRuns, layerRuns } from "../../model/fold";
 import { Matcher } from "../../model/match";
 import { initialOpening } from "../../model/opening";
 import { parseQuery, type Query } from "../../model/query";
-import { asRow, at, NO_ROW, type Row } from "../../model/rows";
+import { asRow, at, DIRECTION, NO_ROW, type Row } from "../../model/rows";
 import type { Tree } from "../../model/tree";
 import { keepWithAncestors, type Opening, openingsFor } from "../../model/visible";
 import { ExecutionOrder, originRows } from "../../model/walk";
@@ -57,19 +57,35 @@ export function writeOpening(index: TreeIndex, opened: ReadonlySet<number>, unfo
   return values.sort((a, b) => a - b);
 }
 
-/** The selected row: what the link says, else the first divergence that was not set aside, else the first difference of any size. */
-export function selectedRow(index: TreeIndex, view: ViewState, firstDifferenceOrder: number | null): Row {
+/**
+ * The selected row: what the link says, else the first divergence that was not set aside, else the layer that pairing by name would have
+ * misjudged most (`telling`), else the first difference of any size.
+ */
+export function selectedRow(index: TreeIndex, view: ViewState, telling: number | null, firstDifferenceOrder: number | null): Row {
   if (view.node !== null && view.node < index.tree.rows) return asRow(view.node);
   for (let origin = 0; origin < index.origins.length; origin += 1) {
     const row = index.origins[origin] as Row;
     if (row !== NO_ROW && !view.ignored.includes(origin)) return row;
   }
+  const layer = telling === null ? undefined : layerRows(index.tree).get(telling);
+  if (layer !== undefined) return layer;
   if (firstDifferenceOrder !== null) {
     const place = index.execution.lowerBound(firstDifferenceOrder);
     const row = index.execution.rows[place];
     if (row !== undefined && at(index.tree.order, row) === firstDifferenceOrder) return asRow(row);
   }
   return NO_ROW;
+}
+
+/** Row of each layer's first forward call. */
+export function layerRows(tree: Tree): Map<number, Row> {
+  const rows = new Map<number, Row>();
+  for (let row = 0; row < tree.rows; row += 1) {
+    const layer = at(tree.layer, row);
+    if (layer >= 0 && isLayerRow(tree, row) && !rows.has(layer) && at(tree.direction, row) === DIRECTION.forward)
+      rows.set(layer, asRow(row));
+  }
+  return rows;
 }
 
 /** Opened rows with those added that bring `row` on the page; the same set where it is there already. */
