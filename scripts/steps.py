@@ -21,6 +21,8 @@ FRONT_END = ROOT / "frontend"
 PYTHON = sys.executable
 NODE = str(ROOT / "scripts" / "node")
 LONGEST_SECONDS = 2400
+# Colours are for a person at a terminal, not for a log.
+PLAIN = {} if sys.stdout.isatty() else {"NO_COLOR": "1", "FORCE_COLOR": "0"}
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ def run(step: Step) -> Counts:
             code = subprocess.run(  # noqa: S603  our own commands
                 command,
                 cwd=step.folder,
-                env={**os.environ, **step.environment},
+                env={**os.environ, **PLAIN, **step.environment},
                 stdin=subprocess.DEVNULL,
                 timeout=LONGEST_SECONDS,
                 check=False,
