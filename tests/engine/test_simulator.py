@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.simulator import Scenario, scenarios, simulate
 from tests.simulator.faults import Fault
 from tests.simulator.inference_side import Kernels
-from tests.simulator.noise import noise_of_pair
+from tests.simulator.noise import noise_of_pair, step, ulps
 from tests.simulator.precision import Precision, round_bfloat16, round_float8, round_float16
 from tests.simulator.recorder import statistics
 from tests.simulator.train_side import TrainStyle
@@ -108,6 +108,14 @@ def test_bfloat16_rounding_breaks_ties_to_even():
 def test_low_precisions_round_as_hand_arithmetic_does():
     assert round_float16(np.array([1 + 2.0**-11, 70000.0], dtype=np.float32)).tolist() == [1.0, math.inf]
     assert round_float8(np.array([1.06, 1.07, -3.3, 0.0], dtype=np.float32)).tolist() == [1.0, 1.125, -3.25, 0.0]
+
+
+def test_float16_steps_stop_shrinking_below_the_smallest_normal_number():
+    """A fused weight's mean of 2.8e-5 is subnormal in float16: half a step of 2^-24 is rounding, not a difference of weights."""
+    assert step(2.8e-5, "torch.float16") == 2.0**-24
+    assert step(1.0, "torch.float16") == 2.0**-10
+    assert step(1.0, "torch.bfloat16") == 2.0**-7
+    assert ulps(2.816319465637207e-05, 2.8133392333984375e-05, "torch.float16") == pytest.approx(0.5, abs=0.01)
 
 
 def test_statistics_follow_the_rules_of_the_dumper():

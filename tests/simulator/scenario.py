@@ -14,7 +14,7 @@ from tests.simulator.backward import record_backward
 from tests.simulator.families import FAMILIES, SIZES, Family, Size
 from tests.simulator.faults import Fault, acceptable, damage_weights
 from tests.simulator.inference_side import NO_FAULT, InferenceModel, Kernels
-from tests.simulator.noise import MANTISSA, combine, measure, ulps
+from tests.simulator.noise import combine, measure, step, ulps
 from tests.simulator.precision import Array, Precision
 from tests.simulator.recorder import Recorder, statistics
 from tests.simulator.train_side import Tape, TrainModel, TrainStyle
@@ -278,7 +278,7 @@ class _Build:
             parts = [self._leaf(self.weights[f"{parent}.{part}.{kind}"]) for part in group]
             whole = self._leaf(np.concatenate([damaged[f"{parent}.{part}.{kind}"] for part in group]))
             expected = combine(parts)
-            slack = max(abs(part["Mean"]) for part in [*parts, whole]) * 2.0 ** (1 - MANTISSA[whole["dtype"]])
+            slack = step(max(abs(part["Mean"]) for part in [*parts, whole]), whole["dtype"])
             norm_limit = 4.0 if self.precision.name == "float32" else 1.2
             if (expected["Max"], expected["Min"]) != (whole["Max"], whole["Min"]) or abs(expected["Mean"] - whole["Mean"]) > slack:
                 return True
