@@ -19,14 +19,20 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "throttled": ("Too many requests", "Try again in {wait} s"),
     "not_authenticated": ("This needs a signed-in user or a key", "Sign in, or send the start-up key"),
     "forbidden": ("This is not allowed", "Ask the person who runs this server"),
-    "lists_closed": ("Lists are open to the machine that runs this server only", "Open the link that the start-up printed, or send its key"),
+    "lists_closed": (
+        "Lists are open to the machine that runs this server only",
+        "Open the link that the start-up printed, or send its key",
+    ),
     "request_too_large": ("The request is larger than this address takes", "Send files through /api/v1/uploads/"),
     "too_many_files": ("A run holds at most {limit} files", "Send them as one archive"),
     "internal": ("The server failed to do this; the log knows it as {reference}", "Try again, and report that reference if it repeats"),
     # Uploads
     "tus_version": ("This server speaks tus {version}", "Send the header Tus-Resumable: {version}"),
     "upload_length_required": ("An upload starts with its length", "Send the header Upload-Length with the number of bytes"),
-    "upload_metadata_malformed": ("The header Upload-Metadata cannot be read", "Send pairs of a key and a base64 value, separated by commas"),
+    "upload_metadata_malformed": (
+        "The header Upload-Metadata cannot be read",
+        "Send pairs of a key and a base64 value, separated by commas",
+    ),
     "upload_too_large": ("A file may have at most {limit} bytes", "Leave out tensor files, or split the run by rank"),
     "upload_overflow": ("More bytes than the upload's {length} were sent", "Send the rest of the file and no more"),
     "uploads_full": ("All open uploads together may have at most {limit} bytes", "Wait until others are finished, or remove one"),
@@ -54,7 +60,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "export_unknown": ("There is no export called {name}", "See the documentation of the API for those there are"),
     # Work
     "worker_lost": ("The worker stopped without a word", "Try again; if it repeats, look at the worker's log"),
-    "worker_killed": ("The worker was killed, most likely because memory ran out", "Try again with fewer dumps at once or on a larger machine"),
+    "worker_killed": (
+        "The worker was killed, most likely because memory ran out",
+        "Try again with fewer dumps at once or on a larger machine",
+    ),
     "out_of_memory": ("Memory ran out", "Try again with fewer dumps at once or on a larger machine"),
     "time_limit": ("It took longer than the limit of {seconds} s", "Compare a single step or rank, or raise the limit"),
     # Comparing
@@ -71,7 +80,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "file_unreadable": ("The file cannot be read: {reason}", "Check the disk, or copy the file again"),
     "file_twice": ("Two files called {name} were given for one place", "Give each dump once; for several ranks, keep their folders"),
     "empty_side": ("There are no records here", "Give a dump that holds at least one forward call"),
-    "no_dump": ("There is no dump.json in it", "Give a dump.json, a rank folder, a step folder, the whole dump folder, or an archive of one"),
+    "no_dump": (
+        "There is no dump.json in it",
+        "Give a dump.json, a rank folder, a step folder, the whole dump folder, or an archive of one",
+    ),
     "not_a_dump": ("This is JSON, but has no object called data, so it is no dump.json", "Give the dump.json that msprobe wrote"),
     "not_json": ("This is not valid JSON at byte {offset}: {detail}", "Dump again, or copy the file again"),
     "not_utf8": ("Byte {offset} is no UTF-8 text", "Dump again, or copy the file again"),
@@ -96,7 +108,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "There are two dump folders in one: {first} and {second}",
         "Give one of them, or the left side in one archive and the right side in another",
     ),
-    "several_processes": ("Two processes of unknown rank for the same step; the other is {other}", "Name the folders rank0, rank1, …, or give one"),
+    "several_processes": (
+        "Two processes of unknown rank for the same step; the other is {other}",
+        "Name the folders rank0, rank1, …, or give one",
+    ),
     "archive_kind": ("{kind} archives are not read", "Pack it as zip, tar or tar.gz"),
     "archive_damaged": ("The archive cannot be read: {detail}", "Pack it again, or copy it again"),
     "archive_climbs": ("The name {name} would leave the archive's own folder", "Pack the folder with relative names and without links"),

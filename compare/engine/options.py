@@ -13,8 +13,8 @@ UNAVAILABLE = ("baseline", "mapping")  # accepted by name, not served by this ve
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """``step``, ``rank``, ``stage``: ``"2"`` for both sides or ``"0:2"`` for each. ``exact``: any pair that is not equal counts as diverged.
-    ``left_role``, ``right_role``: train or infer where a person said so, else None (told from the dump)."""
+    """``step``, ``rank``, ``stage``: ``"2"`` for both sides or ``"0:2"`` for each. ``exact``: any pair that is not equal counts as
+    diverged. ``left_role``, ``right_role``: train or infer where a person said so, else None (told from the dump)."""
 
     step: str | None = None
     rank: str | None = None

@@ -11,9 +11,19 @@ from compare.engine.options import Options
 
 # Stages read in pipeline order; others follow in the order in which the side holds them.
 PIPELINE = (
-    "actor_generate_sequences", "generate_sequences", "generate", "reference_compute_log_prob", "ref_compute_log_prob", "critic_compute_values",
-    "actor_compute_log_prob", "old_log_prob", "critic_update", "actor_update", "update_actor", "actor_train",
-)  # fmt: skip
+    "actor_generate_sequences",
+    "generate_sequences",
+    "generate",
+    "reference_compute_log_prob",
+    "ref_compute_log_prob",
+    "critic_compute_values",
+    "actor_compute_log_prob",
+    "old_log_prob",
+    "critic_update",
+    "actor_update",
+    "update_actor",
+    "actor_train",
+)
 
 PartKey = tuple[str | None, int | None]
 

@@ -121,7 +121,9 @@ def _compare(sides: tuple[_Run, _Run], options: Options, progress: Progress, rea
         for a, b in part.ranks:
             numbers = {"records": len(sides[0].dumps[a].records) + len(sides[1].dumps[b].records), "part": number, "parts": len(parts)}
             progress("align", number / len(parts), numbers)
-            cases.append(build_case(sides[0].dumps[a], sides[1].dumps[b], primary=primary, exact=options.exact, spent=spent, watch=progress))
+            cases.append(
+                build_case(sides[0].dumps[a], sides[1].dumps[b], primary=primary, exact=options.exact, spent=spent, watch=progress)
+            )
         progress("diagnose", number / len(parts), {"part": number, "parts": len(parts)})
         begin = time.perf_counter()
         judged.append((part, judge(cases, facts, same_input=same_input)))
@@ -143,7 +145,7 @@ def _appearing(destination: Path) -> Iterator[Path]:
     temporary.mkdir(parents=True)
     try:
         yield temporary
-        os.replace(temporary, destination)
+        temporary.replace(destination)
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)
         raise

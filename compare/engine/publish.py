@@ -42,14 +42,19 @@ def _facts(part: PartVerdict, tree: Tree) -> JsonObject:
     first = part.cases[0]
     directions = [Direction(d).name.lower() for d in np.unique(first.pairs.direction[first.grades.comparable]).tolist()]
     backward = {
-        name: any(bool((case.dumps[side].records.direction[case.dumps[side].records.recorded] == Direction.BACKWARD).any()) for case in part.cases)
+        name: any(
+            bool((case.dumps[side].records.direction[case.dumps[side].records.recorded] == Direction.BACKWARD).any()) for case in part.cases
+        )
         for side, name in enumerate(("left", "right"))
     }
     return {
-        "reasons": list(tree.reasons), "layers": max(case.sides.layers for case in part.cases),
-        "compared": sum(int(case.grades.comparable.sum()) for case in part.cases), "directions": directions,
-        "sides": {name: part.document[name]["role"] for name in ("left", "right")}, "backward": backward,
-    }  # fmt: skip
+        "reasons": list(tree.reasons),
+        "layers": max(case.sides.layers for case in part.cases),
+        "compared": sum(int(case.grades.comparable.sum()) for case in part.cases),
+        "directions": directions,
+        "sides": {name: part.document[name]["role"] for name in ("left", "right")},
+        "backward": backward,
+    }
 
 
 def _write_rows(part: PartVerdict, tree: Tree, folder: Path) -> None:
@@ -57,11 +62,13 @@ def _write_rows(part: PartVerdict, tree: Tree, folder: Path) -> None:
     arrays = {name: tree.columns[name] for name in names}
     arrays |= {"case": tree.case, "node": tree.node, "part": tree.part}
     meta = {
-        "kinds": {int(k): k.name.lower() for k in NodeKind}, "roles": {int(r): r.name.lower() for r in Role}, "grades": {int(g): g.name.lower() for g in Grade},
+        "kinds": {int(k): k.name.lower() for k in NodeKind},
+        "roles": {int(r): r.name.lower() for r in Role},
+        "grades": {int(g): g.name.lower() for g in Grade},
         "compared": [int(case.grades.comparable.sum()) for case in part.cases],
         "reasons": [{"code": CODES[code], "text": UNPAIRED[code]} for code in Explanation if code is not Explanation.MATCHED],
         "origins": part.document["origins"],
-    }  # fmt: skip
+    }
     write_columns(folder, arrays, {"strings": tree.strings}, meta)
 
 
@@ -69,22 +76,42 @@ def _write_case(case: Case, tree: Tree, index: int, folder: Path, dumps: tuple[s
     pairs, differences, grades = case.pairs, case.differences, case.grades
     order = np.argsort(pairs.node, kind="stable")
     arrays: dict[str, NDArray[Any]] = {
-        "pair_of_node": order.astype(np.int32), "node_start": np.searchsorted(pairs.node[order], np.arange(len(case.nodes) + 1)),
-        "group": pairs.group, "relation": pairs.relation, "reason": pairs.reason, "elsewhere": pairs.elsewhere, "quantity": pairs.quantity,
-        "compared": differences.compared, "signed": differences.signed, "scale": differences.scale, "ulps": differences.ulps, "size": differences.size,
-        "over": grades.over, "grade": grades.grade, "difference": grades.difference, "floor": grades.floor, "weight": grades.weight,
-        "argument": grades.argument, "nothing": grades.nothing, "equal": differences.equal, "position": case.position(),
-        "present_left": differences.sides[0].present, "present_right": differences.sides[1].present,
-        "values_left": differences.sides[0].values, "values_right": differences.sides[1].values,
-    }  # fmt: skip
+        "pair_of_node": order.astype(np.int32),
+        "node_start": np.searchsorted(pairs.node[order], np.arange(len(case.nodes) + 1)),
+        "group": pairs.group,
+        "relation": pairs.relation,
+        "reason": pairs.reason,
+        "elsewhere": pairs.elsewhere,
+        "quantity": pairs.quantity,
+        "compared": differences.compared,
+        "signed": differences.signed,
+        "scale": differences.scale,
+        "ulps": differences.ulps,
+        "size": differences.size,
+        "over": grades.over,
+        "grade": grades.grade,
+        "difference": grades.difference,
+        "floor": grades.floor,
+        "weight": grades.weight,
+        "argument": grades.argument,
+        "nothing": grades.nothing,
+        "equal": differences.equal,
+        "position": case.position(),
+        "present_left": differences.sides[0].present,
+        "present_right": differences.sides[1].present,
+        "values_left": differences.sides[0].values,
+        "values_right": differences.sides[1].values,
+    }
     for side, name in enumerate(("left", "right")):
         arrays[f"{name}_start"], arrays[f"{name}_slot"] = pairs.slots[side].start, pairs.slots[side].values
         arrays[f"{name}_record_start"], arrays[f"{name}_record"] = case.nodes.records[side].start, case.nodes.records[side].values
     meta = {
-        "dumps": list(dumps), "primary": case.primary,
-        "groups": {int(g): g.name.lower() for g in Group}, "relations": {int(r): r.name.lower().replace("_", "-") for r in Relation},
+        "dumps": list(dumps),
+        "primary": case.primary,
+        "groups": {int(g): g.name.lower() for g in Group},
+        "relations": {int(r): r.name.lower().replace("_", "-") for r in Relation},
         "reasons": {int(r): {"code": r.name.lower(), "text": PAIRED[r]} for r in Reason},
         "grades": {int(g): g.name.lower() for g in Grade},
         "quantities": quantity_texts(pairs.quantity_names, case.sides.layers),
-    }  # fmt: skip
+    }
     write_columns(folder, arrays, {}, meta)

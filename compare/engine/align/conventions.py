@@ -56,7 +56,9 @@ class Quantity:
 
 @dataclass(frozen=True, slots=True)
 class Decoder:
-    """``vocabulary/decoder.yaml``. Quantities are keyed by pattern (``stream.<n>``), but for those that one layer makes differently (``stream.0``)."""
+    """``vocabulary/decoder.yaml``. Quantities are keyed by pattern (``stream.<n>``), but for those that one layer makes differently
+    (``stream.0``).
+    """
 
     quantities: Mapping[str, Quantity]
     concat: Mapping[str, tuple[str, ...]]
@@ -160,7 +162,8 @@ def conventions() -> tuple[Convention, ...]:
 def tell(paths: Sequence[str], classes: Sequence[str]) -> Convention | None:
     """The convention most of whose signs the dump shows; None when it shows no path sign of any (an unknown family).
 
-    ``paths`` are canonical, ``classes`` plain; both distinct. Signs are counted once each, so that a deep model weighs no more than a small one.
+    ``paths`` are canonical, ``classes`` plain; both distinct. Signs are counted once each, so that a deep model weighs no more than a
+    small one.
     """
 
     def shown(convention: Convention) -> tuple[int, int]:
@@ -169,5 +172,5 @@ def tell(paths: Sequence[str], classes: Sequence[str]) -> Convention | None:
         return by_path, by_class
 
     scored = [(sum(shown(convention)), shown(convention)[0], convention) for convention in conventions()]
-    total, by_path, best = max(scored, key=lambda entry: entry[:2])
+    _, by_path, best = max(scored, key=lambda entry: entry[:2])
     return best if by_path else None

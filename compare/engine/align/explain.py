@@ -29,7 +29,14 @@ class Explanation(IntEnum):
 
 CODES = {code: code.name.lower() for code in Explanation}
 # Explanations under which the other side could not have the record at all: they do not stop "identical".
-STRUCTURAL = (Explanation.FUSED_AWAY, Explanation.WRAPPER, Explanation.NOT_CALLED, Explanation.RECOMPUTE, Explanation.IDENTITY, Explanation.PLACEHOLDER)
+STRUCTURAL = (
+    Explanation.FUSED_AWAY,
+    Explanation.WRAPPER,
+    Explanation.NOT_CALLED,
+    Explanation.RECOMPUTE,
+    Explanation.IDENTITY,
+    Explanation.PLACEHOLDER,
+)
 
 
 def matched_records(pairs: Pairs, dump: Dump, side: int, usable: Bool) -> Bool:
@@ -89,7 +96,8 @@ def _only_placeholders(dump: Dump) -> Bool:
     """Records whose slots all stand for nothing: null or never resolved."""
     empty = np.isin(dump.slots.leaf, (Leaf.NULL, Leaf.PLACEHOLDER))
     filled = np.bincount(dump.slots.record[~empty], minlength=len(dump.records))
-    return filled == 0
+    nothing: Bool = filled == 0
+    return nothing
 
 
 def _faces_nulls(sides: Sides, pairs: Pairs, side: int) -> Bool:

@@ -12,7 +12,7 @@ from compare.engine.align.canonical import layer_of, template_of
 from compare.engine.align.conventions import Convention, fill
 from compare.engine.align.places import Interner, Places, places_of
 from compare.engine.align.sequence import align_with_anchors
-from compare.engine.model import Bool, Direction, Dump, Int32, Int64, RecordKind, UInt8
+from compare.engine.model import Bool, Dump, Int32, Int64, RecordKind, UInt8
 
 
 class NodeKind(IntEnum):
@@ -43,8 +43,8 @@ class Lists:
 class Nodes:
     """One row a node.
 
-    ``path`` is the canonical module path, or for an API call the API's name, into ``names``; ``number`` counts an API call within its module
-    (-1 for a module). ``node_of`` maps the records of each side to nodes. ``parent`` is a node or -1.
+    ``path`` is the canonical module path, or for an API call the API's name, into ``names``; ``number`` counts an API call within its
+    module (-1 for a module). ``node_of`` maps the records of each side to nodes. ``parent`` is a node or -1.
     """
 
     names: Sequence[str]
@@ -132,7 +132,9 @@ def _parts_of(sides: Sides, convention: Convention, side: int) -> dict[int, int]
 
 
 def _api_nodes(sides: Sides, node_of: list[Int32], begin: int) -> tuple[Int32, Int32]:
-    """Gives every API record a node; returns its number within its module call. Calls are matched only where both sides run the same code."""
+    """Gives every API record a node; returns its number within its module call. Calls are matched only where both sides run the same
+    code.
+    """
     numbers = []
     calls = []
     for side in (0, 1):
@@ -147,7 +149,7 @@ def _api_nodes(sides: Sides, node_of: list[Int32], begin: int) -> tuple[Int32, I
         name_key = group * (len(sides.names.texts) + 1) + sides.places[side].path[rows]
         number[rows] = _rank(name_key)
         numbers.append(number)
-    (left_rows, left_group), (right_rows, right_group) = calls
+    (left_rows, _), (right_rows, _) = calls
     next_node = begin
     matched = _matched_calls(sides, calls) if sides.same_code else np.zeros((0, 2), np.int64)
     node_of[0][left_rows] = np.arange(next_node, next_node + len(left_rows))
@@ -177,7 +179,9 @@ def _matched_calls(sides: Sides, calls: list[tuple[Int64, Int64]]) -> Int64:
     bounds = [np.searchsorted(g, groups, side) for g in (left_group, right_group) for side in ("left", "right")]
     equal_length = (bounds[1] - bounds[0]) == (bounds[3] - bounds[2])
     shift = np.repeat(bounds[2] - bounds[0], np.where(equal_length, bounds[1] - bounds[0], 0))
-    left = np.concatenate([np.arange(a, b) for a, b in zip(bounds[0][equal_length], bounds[1][equal_length], strict=True)] or [np.zeros(0, np.int64)])
+    left = np.concatenate(
+        [np.arange(a, b) for a, b in zip(bounds[0][equal_length], bounds[1][equal_length], strict=True)] or [np.zeros(0, np.int64)]
+    )
     right = left + shift
     same = left_name[left] == right_name[right]
     owner = np.repeat(np.flatnonzero(equal_length), (bounds[1] - bounds[0])[equal_length])
@@ -188,10 +192,13 @@ def _matched_calls(sides: Sides, calls: list[tuple[Int64, Int64]]) -> Int64:
     pairs = [np.stack([left[zipped], right[zipped]], axis=1)]
     for group in np.flatnonzero(unlike):
         a, b, c, d = (int(bound[group]) for bound in bounds)
-        exact = (_fingerprints(sides.dumps[0], left_rows[a:b], left_name[a:b]), _fingerprints(sides.dumps[1], right_rows[c:d], right_name[c:d]))
+        exact = (
+            _fingerprints(sides.dumps[0], left_rows[a:b], left_name[a:b]),
+            _fingerprints(sides.dumps[1], right_rows[c:d], right_name[c:d]),
+        )
         found = align_with_anchors((left_name[a:b].tolist(), right_name[c:d].tolist()), exact)
         if found:
-            pairs.append(np.array(found, np.int64) + [a, c])
+            pairs.append(np.array(found, np.int64) + np.array([[a, c]]))
     return np.concatenate(pairs)
 
 
@@ -229,9 +236,18 @@ def _table(sides: Sides, module_path: tuple[Int32, Int32], node_of: list[Int32],
         start = np.searchsorted(nodes[order], np.arange(count + 1))
         lists.append(Lists(start.astype(np.int64), order.astype(np.int32)))
     return Nodes(
-        names=sides.names.texts, path=path, kind=kind, direction=direction, call=call, recompute=recompute, layer=layer, number=numbers,
-        parent=_without_cycles(parent), records=(lists[1], lists[0]), node_of=(node_of[0], node_of[1]),
-    )  # fmt: skip
+        names=sides.names.texts,
+        path=path,
+        kind=kind,
+        direction=direction,
+        call=call,
+        recompute=recompute,
+        layer=layer,
+        number=numbers,
+        parent=_without_cycles(parent),
+        records=(lists[1], lists[0]),
+        node_of=(node_of[0], node_of[1]),
+    )
 
 
 def _without_cycles(parent: Int32) -> Int32:

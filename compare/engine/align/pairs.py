@@ -1,7 +1,7 @@
 """Which slots of both sides hold the same numbers, and why.
 
-Where both sides run the same code, slots of a node pair by name. Otherwise they pair by quantity: what the vocabulary says a slot holds, not
-how it is called. A partner may live in another module (the residual stream) or be several slots side by side (q, k, v).
+Where both sides run the same code, slots of a node pair by name. Otherwise they pair by quantity: what the vocabulary says a slot holds,
+not how it is called. A partner may live in another module (the residual stream) or be several slots side by side (q, k, v).
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 import numpy as np
 
+from compare.engine.align.canonical import template_of
 from compare.engine.align.conventions import decoder, fill, pattern_of
 from compare.engine.align.nodes import Lists, Nodes, Sides
 from compare.engine.align.places import Interner
 from compare.engine.align.quantities import quantities_of
-from compare.engine.model import Direction, Dump, Group, Int32, Int64, Leaf, RecordKind, UInt8
+from compare.engine.model import Bool, Dump, Group, Int32, Int64, Leaf, RecordKind, UInt8
 
 
 class Relation(IntEnum):
@@ -43,8 +45,8 @@ class Reason(IntEnum):
 class Pairs:
     """One row a pair, in execution order of the primary side.
 
-    ``slots`` lists the slots of each side; ``elsewhere`` has bit 1 (left) or 2 (right) where the partner lives in another module than the node.
-    ``quantity`` indexes ``quantity_names`` (-1: none). ``group`` is INPUT where either side sees the tensor as the node's input.
+    ``slots`` lists the slots of each side; ``elsewhere`` has bit 1 (left) or 2 (right) where the partner lives in another module than the
+    node. ``quantity`` indexes ``quantity_names`` (-1: none). ``group`` is INPUT where either side sees the tensor as the node's input.
     """
 
     node: Int32
@@ -85,10 +87,20 @@ def pairs_of(sides: Sides, nodes: Nodes, primary: int) -> Pairs:
     return _ordered(sides, nodes, blocks, primary, quantity_names)
 
 
-type_columns = tuple[Int32, UInt8, UInt8, UInt8, UInt8, Int32, Lists, Lists]
+class _Block(NamedTuple):
+    """Pairs that one rule found, as columns, in no order yet."""
+
+    node: Int32
+    group: UInt8
+    relation: UInt8
+    reason: UInt8
+    elsewhere: UInt8
+    quantity: Int32
+    left: Lists
+    right: Lists
 
 
-def _by_name(sides: Sides, nodes: Nodes, slot_node: list[Int32], quantities: list[Int32]) -> type_columns:
+def _by_name(sides: Sides, nodes: Nodes, slot_node: list[Int32], quantities: list[Int32]) -> _Block:
     """Slots of the same node with the same name. Across conventions only parameters, and modules that neither vocabulary describes."""
     names = Interner()
     keys, kept = [], []
@@ -108,8 +120,9 @@ def _by_name(sides: Sides, nodes: Nodes, slot_node: list[Int32], quantities: lis
         wanted = np.isin(keys[side], both)
         rows, key = kept[side][wanted], keys[side][wanted]
         order = np.argsort(key, kind="stable")
-        start = np.searchsorted(key[order], np.r_[both, np.iinfo(np.int64).max])
-        lists.append(Lists(start.astype(np.int64), rows[order].astype(np.int32)))
+        bounds: Int64 = np.r_[both, np.iinfo(np.int64).max]
+        start: Int64 = np.asarray(np.searchsorted(key[order], bounds), np.int64)
+        lists.append(Lists(start, rows[order].astype(np.int32)))
     first = [lists[side].values[lists[side].start[:-1]] if len(both) else np.zeros(0, np.int32) for side in (0, 1)]
     several = (lists[0].counts() > 1) | (lists[1].counts() > 1)
     relation = np.where(several, Relation.CONCAT, Relation.SAME).astype(np.uint8)
@@ -117,30 +130,28 @@ def _by_name(sides: Sides, nodes: Nodes, slot_node: list[Int32], quantities: lis
     described = sides.dumps[0].slots.group[first[0]] >= Group.PARAMETERS if len(both) else np.zeros(0, bool)
     described &= sides.dumps[0].slots.group[first[0]] != Group.OUTPUT if len(both) else described
     reason = np.where(several, Reason.FUSED_PARTS, np.where(described, Reason.SAME_SLOT, by_name)).astype(np.uint8)
-    node = (both >> 24).astype(np.int32)
+    node: Int32 = (both >> 24).astype(np.int32)
     group = sides.dumps[0].slots.group[first[0]] if len(both) else np.zeros(0, np.uint8)
     quantity = np.full(len(both), -1, np.int32)
     if len(both):
         same = quantities[0][first[0]] == quantities[1][first[1]]
         quantity = np.where(same, quantities[0][first[0]], -1).astype(np.int32)
-    return node, group, relation, reason, np.zeros(len(both), np.uint8), quantity, lists[0], lists[1]
+    return _Block(node, group, relation, reason, np.zeros(len(both), np.uint8), quantity, lists[0], lists[1])
 
 
-def _undescribed(sides: Sides, side: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _undescribed(sides: Sides, side: int) -> Bool:
     """Slots of module records that no vocabulary of either side describes (a visual tower, say)."""
-    from compare.engine.align.canonical import template_of
-
     dump, places = sides.dumps[side], sides.places[side]
     described = np.array(
-        [any(p.convention is not None and template_of(text) in p.convention.tensors for p in sides.places) for text in sides.names.texts] or [False]
+        [any(p.convention is not None and template_of(text) in p.convention.tensors for p in sides.places) for text in sides.names.texts]
+        or [False]
     )
     module = dump.records.kind == RecordKind.MODULE
-    return (module & ~described[places.path])[dump.slots.record]
+    slots: Bool = (module & ~described[places.path])[dump.slots.record]
+    return slots
 
 
-def _by_quantity(
-    sides: Sides, nodes: Nodes, slot_node: list[Int32], quantities: list[Int32], names: Interner
-) -> Iterator[_Row]:
+def _by_quantity(sides: Sides, nodes: Nodes, slot_node: list[Int32], quantities: list[Int32], names: Interner) -> Iterator[_Row]:
     here = [_slots_in_nodes(sides.dumps[s], slot_node[s], quantities[s]) for s in (0, 1)]
     homes = [_homes(sides.dumps[s], nodes, slot_node[s], quantities[s]) for s in (0, 1)]
     parts = _concat_parts(names)
@@ -195,7 +206,9 @@ def _slots_in_nodes(dump: Dump, slot_node: Int32, quantities: Int32) -> dict[tup
 
 
 def _homes(dump: Dump, nodes: Nodes, slot_node: Int32, quantities: Int32) -> dict[tuple[int, int], int]:
-    """(call, quantity) → the slot where the tensor is first put out, or first taken in where nobody puts it out. Modules before API calls."""
+    """(call, quantity) → the slot where the tensor is first put out, or first taken in where nobody puts it out. Modules before API
+    calls.
+    """
     rows = np.flatnonzero(quantities >= 0)
     is_api = dump.records.kind[dump.slots.record[rows]] == RecordKind.API
     rows = rows[np.lexsort((rows, dump.slots.group[rows] != Group.OUTPUT, is_api))]
@@ -225,15 +238,12 @@ def _partners(homes: dict[tuple[int, int], int], parts: dict[int, list[int]], ca
     return None
 
 
-def _columns(rows: list[_Row]) -> type_columns:
-    def column(values: list[int], dtype: type[np.generic]) -> np.ndarray[tuple[int], np.dtype[np.generic]]:
-        return np.array(values, dtype=dtype)
-
+def _columns(rows: list[_Row]) -> _Block:
     def lists(members: list[Sequence[int]]) -> Lists:
-        start = np.cumsum([0, *map(len, members)])
-        return Lists(start.astype(np.int64), np.array([slot for slots in members for slot in slots], np.int32))
+        start = np.cumsum([0, *map(len, members)], dtype=np.int64)
+        return Lists(start, np.array([slot for slots in members for slot in slots], np.int32))
 
-    return (
+    return _Block(
         np.array([r.node for r in rows], np.int32),
         np.array([r.group for r in rows], np.uint8),
         np.array([r.relation for r in rows], np.uint8),
@@ -245,19 +255,29 @@ def _columns(rows: list[_Row]) -> type_columns:
     )
 
 
-def _ordered(sides: Sides, nodes: Nodes, blocks: list[type_columns], primary: int, names: Interner) -> Pairs:
+def _ordered(sides: Sides, nodes: Nodes, blocks: list[_Block], primary: int, names: Interner) -> Pairs:
     """All blocks as one table, sorted by when the primary side had finished the pair; inputs before parameters before outputs."""
-    node, group, relation, reason, elsewhere, quantity = (np.concatenate([block[i] for block in blocks]) for i in range(6))
-    lists = [_joined([block[6 + side] for block in blocks]) for side in (0, 1)]
+    node, group, relation, reason, elsewhere, quantity = (
+        np.concatenate([getattr(block, name) for block in blocks])
+        for name in ("node", "group", "relation", "reason", "elsewhere", "quantity")
+    )
+    lists = [_joined([block.left for block in blocks]), _joined([block.right for block in blocks])]
     slots = sides.dumps[primary].slots
     mine = lists[primary]
     last = np.maximum.reduceat(slots.record[mine.values], mine.start[:-1]) if len(node) else np.zeros(0, np.int32)
     first = mine.values[mine.start[:-1]] if len(node) else np.zeros(0, np.int32)
     order = np.lexsort((first, group, last))
     return Pairs(
-        node=node[order], group=group[order], direction=nodes.direction[node[order]], relation=relation[order], reason=reason[order],
-        elsewhere=elsewhere[order], quantity=quantity[order], slots=(_taken(lists[0], order), _taken(lists[1], order)), quantity_names=names.texts,
-    )  # fmt: skip
+        node=node[order],
+        group=group[order],
+        direction=nodes.direction[node[order]],
+        relation=relation[order],
+        reason=reason[order],
+        elsewhere=elsewhere[order],
+        quantity=quantity[order],
+        slots=(_taken(lists[0], order), _taken(lists[1], order)),
+        quantity_names=names.texts,
+    )
 
 
 def _joined(lists: list[Lists]) -> Lists:

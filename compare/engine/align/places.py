@@ -1,4 +1,6 @@
-"""Where each record of one dump belongs: canonical path, layer, which call, recompute. Columns over records; Python only over distinct paths."""
+"""Where each record of one dump belongs: canonical path, layer, which call, recompute. Columns over records; Python only over distinct
+paths.
+"""
 
 from __future__ import annotations
 
@@ -134,8 +136,8 @@ def _rank_in_group(key: Int32) -> Int32:
 def _recomputed(dump: Dump, path: Int32) -> Bool:
     """Forward calls that activation checkpointing runs again during the backward pass.
 
-    Between two calls of the module that runs first (the embedding) lies one micro-batch. A second forward of the same path inside it, with a
-    backward record between the two, is a recomputation.
+    Between two calls of the module that runs first (the embedding) lies one micro-batch. A second forward of the same path inside it,
+    with a backward record between the two, is a recomputation.
     """
     records = dump.records
     result = np.zeros(len(path), bool)

@@ -34,7 +34,8 @@ class SlotIndex:
         group, _, rest = rule.partition(".")
         kind, _, rank = rest.partition(".")
         if kind in ("float", "int") and rank.isdigit():
-            return self.ranked[records, 0 if group == "input" else 1, 0 if kind == "float" else 1, int(rank)]
+            ranked: Int32 = self.ranked[records, 0 if group == "input" else 1, 0 if kind == "float" else 1, int(rank)]
+            return ranked
         name = self.names.get(rule)
         if name is None or not len(self.by_name):
             return np.full(len(records), -1, np.int32)
@@ -100,7 +101,15 @@ def quantities_of(dump: Dump, places: Places, layers: int, texts: Interner, name
 
 
 def _assign(
-    found: Int32, variant: Variant, index: SlotIndex, records: Int64, layer: int, layers: int, convention: Convention, names: Interner, texts: Interner
+    found: Int32,
+    variant: Variant,
+    index: SlotIndex,
+    records: Int64,
+    layer: int,
+    layers: int,
+    convention: Convention,
+    names: Interner,
+    texts: Interner,
 ) -> None:
     for rules, quantities in variant.slots:
         slot = np.full(len(records), -1, np.int32)

@@ -10,7 +10,7 @@ import numpy as np
 from compare.engine.align.canonical import layer_of
 from compare.engine.align.conventions import decoder
 from compare.engine.align.explain import explain, matched_records
-from compare.engine.align.nodes import Nodes, NodeKind, Sides, nodes_of, sides_of
+from compare.engine.align.nodes import NodeKind, Nodes, Sides, nodes_of, sides_of
 from compare.engine.align.pairs import Pairs, Reason, pairs_of
 from compare.engine.ingest import Progress
 from compare.engine.measure.grades import Grades, grades_of
@@ -23,8 +23,8 @@ from compare.engine.model import Bool, Dump, Group, Int32, UInt8
 class Case:
     """One left dump against one right dump (one rank of a part).
 
-    ``primary`` is the side whose order of execution counts. ``layer`` is the layer of each pair's node. ``position`` is each pair's place among the
-    compared pairs (-1: not compared), ``compared`` their number.
+    ``primary`` is the side whose order of execution counts. ``layer`` is the layer of each pair's node. ``position`` is each pair's place
+    among the compared pairs (-1: not compared), ``compared`` their number.
     """
 
     sides: Sides
@@ -100,7 +100,9 @@ def module_name(case: Case, node: int) -> str:
 
 
 def maker_of(case: Case, quantity: str, pair: int) -> str:
-    """The module that makes a quantity, as far as the dumps know it: a fused name where either side is fused, else the closest module around it."""
+    """The module that makes a quantity, as far as the dumps know it: a fused name where either side is fused, else the closest module
+    around it.
+    """
     known = {case.nodes.names[i] for i in np.unique(case.nodes.path)}
     path = decoder().made_by(quantity, case.sides.layers)
     if path is None:
@@ -131,7 +133,17 @@ def build_case(left: Dump, right: Dump, *, primary: int, exact: bool, spent: dic
     explanations = explain(sides, nodes, pairs, matched)
     spent["measure_s"] += time.perf_counter() - aligned
     return Case(
-        sides=sides, nodes=nodes, pairs=pairs, differences=differences, noise=noise, grades=grades, layer=layer, primary=primary, exact=exact,
-        step=left.step if left.step is not None else right.step, rank=left.rank if left.rank is not None else right.rank,
-        explanations=explanations, matched=matched,
-    )  # fmt: skip
+        sides=sides,
+        nodes=nodes,
+        pairs=pairs,
+        differences=differences,
+        noise=noise,
+        grades=grades,
+        layer=layer,
+        primary=primary,
+        exact=exact,
+        step=left.step if left.step is not None else right.step,
+        rank=left.rank if left.rank is not None else right.rank,
+        explanations=explanations,
+        matched=matched,
+    )

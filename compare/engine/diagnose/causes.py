@@ -44,12 +44,20 @@ def _weights(case: Case, origin: Origin) -> Iterator[Cause]:
     parameters = (case.pairs.group == 1) & case.grades.comparable
     share = float(case.grades.weight[parameters].mean()) if parameters.any() else 0.0
     if share > 0.5:
-        yield Cause("stale_weights", 0.8, both(
-            f"{percent(share)} of the weights differ: the two sides do not hold the same checkpoint or training step",
-            f"{percent(share)} 的权重不同：两侧不是同一个检查点或训练步"))  # fmt: skip
+        yield Cause(
+            "stale_weights",
+            0.8,
+            both(
+                f"{percent(share)} of the weights differ: the two sides do not hold the same checkpoint or training step",
+                f"{percent(share)} 的权重不同：两侧不是同一个检查点或训练步",
+            ),
+        )
         return
-    yield Cause("weight_not_synchronised", 0.8, both(
-        "this weight was not synchronised to the engine, or was converted wrongly", "该权重没有同步到推理引擎，或转换有误"))  # fmt: skip
+    yield Cause(
+        "weight_not_synchronised",
+        0.8,
+        both("this weight was not synchronised to the engine, or was converted wrongly", "该权重没有同步到推理引擎，或转换有误"),
+    )
     yield Cause("weight_changed_after_loading", 0.15, both("it was changed after loading", "加载之后被改动"))
 
 
@@ -66,52 +74,85 @@ def _factor(case: Case, origin: Origin) -> Iterator[Cause]:
     named = next((name for value, name in FACTORS.items() if abs(ratio[2] / value - 1) <= rounding), None)
     shown = number(float(ratio[2])) + (f" ≈ {named}" if named else "")
     score = 0.7 if named else 0.5
-    yield Cause("constant_factor", score, both(
-        f"the right side is the left times {shown}: a scale is applied on one side only, or a reduction over ranks is missing",
-        f"右侧等于左侧乘以 {shown}：只有一侧做了缩放，或缺少跨卡归约"))  # fmt: skip
+    yield Cause(
+        "constant_factor",
+        score,
+        both(
+            f"the right side is the left times {shown}: a scale is applied on one side only, or a reduction over ranks is missing",
+            f"右侧等于左侧乘以 {shown}：只有一侧做了缩放，或缺少跨卡归约",
+        ),
+    )
 
 
 def _norm(case: Case, origin: Origin) -> Iterator[Cause]:
     if origin.kind is not Kind.ORIGIN or _noise_role(case, origin) != "norm":
         return
-    yield Cause("norm_epsilon", 0.5, both(
-        "the norm is computed otherwise: eps, the order of casting and weighting, or a weight stored as w − 1",
-        "归一化的算法不同：eps、先转换精度还是先乘权重，或权重以 w − 1 保存"))  # fmt: skip
+    yield Cause(
+        "norm_epsilon",
+        0.5,
+        both(
+            "the norm is computed otherwise: eps, the order of casting and weighting, or a weight stored as w − 1",
+            "归一化的算法不同：eps、先转换精度还是先乘权重，或权重以 w − 1 保存",
+        ),
+    )
 
 
 def _attention(case: Case, origin: Origin) -> Iterator[Cause]:
     if _noise_role(case, origin) != "attention" or origin.kind in (Kind.WEIGHTS, Kind.NONFINITE):
         return
-    yield Cause("rotary_embedding", 0.4, both(
-        "query, key and value agree and the attention result does not: rotary embedding (theta, scaling, style) or positions",
-        "query、key、value 一致而注意力结果不一致：旋转位置编码（theta、缩放、排列方式）或位置编号"))  # fmt: skip
-    yield Cause("attention_mask", 0.3, both("attention mask, sliding window or the mapping of key-value heads", "注意力掩码、滑动窗口或 KV 头的对应关系"))
+    yield Cause(
+        "rotary_embedding",
+        0.4,
+        both(
+            "query, key and value agree and the attention result does not: rotary embedding (theta, scaling, style) or positions",
+            "query、key、value 一致而注意力结果不一致：旋转位置编码（theta、缩放、排列方式）或位置编号",
+        ),
+    )
+    yield Cause(
+        "attention_mask",
+        0.3,
+        both("attention mask, sliding window or the mapping of key-value heads", "注意力掩码、滑动窗口或 KV 头的对应关系"),
+    )
     yield Cause("softmax_scale", 0.2, both("softmax scale", "softmax 缩放系数"))
 
 
 def _activation(case: Case, origin: Origin) -> Iterator[Cause]:
     if _noise_role(case, origin) != "activation" or origin.kind is not Kind.ORIGIN:
         return
-    yield Cause("activation_function", 0.6, both(
-        "another activation function (silu against gelu), or gate and up swapped", "激活函数不同（silu 与 gelu），或 gate 与 up 互换"))  # fmt: skip
+    yield Cause(
+        "activation_function",
+        0.6,
+        both("another activation function (silu against gelu), or gate and up swapped", "激活函数不同（silu 与 gelu），或 gate 与 up 互换"),
+    )
 
 
 def _residual(case: Case, origin: Origin) -> Iterator[Cause]:
     if _noise_role(case, origin) != "stream" or origin.kind is not Kind.ORIGIN:
         return
-    yield Cause("residual_addition", 0.5, both(
-        "what is added agrees and the sum does not: a residual multiplier, or the residual is kept in another dtype",
-        "被相加的两项一致而和不一致：残差带有系数，或残差以另一种精度保存"))  # fmt: skip
+    yield Cause(
+        "residual_addition",
+        0.5,
+        both(
+            "what is added agrees and the sum does not: a residual multiplier, or the residual is kept in another dtype",
+            "被相加的两项一致而和不一致：残差带有系数，或残差以另一种精度保存",
+        ),
+    )
 
 
 def _linear(case: Case, origin: Origin) -> Iterator[Cause]:
     if origin.kind is not Kind.ORIGIN or _noise_role(case, origin) not in ("linear", "mlp_output", "attention_output"):
         return
     mean = bool(case.grades.over[origin.pair, MEAN])
-    yield Cause("linear_computation", 0.4, both(
-        "input agrees, and so do the weight's statistics: bias, quantisation, layout of the weight, or a weight whose change its rounded statistics hide"
-        + ("; the mean moved, as a missing bias would do" if mean else ""),
-        "输入一致，权重的统计量也一致：偏置、量化、权重排布，或权重的改动被统计量的舍入掩盖" + ("；均值发生移动，符合缺少偏置的特征" if mean else "")))  # fmt: skip
+    yield Cause(
+        "linear_computation",
+        0.4,
+        both(
+            "input agrees, and so do the weight's statistics: bias, quantisation, layout of the weight, or a change of the weight "
+            "that its rounded statistics hide" + ("; the mean moved, as a missing bias would do" if mean else ""),
+            "输入一致，权重的统计量也一致：偏置、量化、权重排布，或权重的改动被统计量的舍入掩盖"
+            + ("；均值发生移动，符合缺少偏置的特征" if mean else ""),
+        ),
+    )
 
 
 def _nonfinite(case: Case, origin: Origin) -> Iterator[Cause]:
@@ -119,8 +160,20 @@ def _nonfinite(case: Case, origin: Origin) -> Iterator[Cause]:
         return
     side = 0 if not np.isfinite(case.differences.sides[0].values[origin.pair]).all() else 1
     name, zh = (("left", "左侧"), ("right", "右侧"))[side]
-    yield Cause("overflow", 0.5, both(
-        f"an overflow, a division by zero or a fully masked row on the {name} side", f"{zh}出现上溢、除零或整行被掩码"))  # fmt: skip
+    yield Cause(
+        "overflow",
+        0.5,
+        both(f"an overflow, a division by zero or a fully masked row on the {name} side", f"{zh}出现上溢、除零或整行被掩码"),
+    )
 
 
-RULES: tuple[Callable[[Case, Origin], Iterator[Cause]], ...] = (_weights, _factor, _norm, _attention, _activation, _residual, _linear, _nonfinite)
+RULES: tuple[Callable[[Case, Origin], Iterator[Cause]], ...] = (
+    _weights,
+    _factor,
+    _norm,
+    _attention,
+    _activation,
+    _residual,
+    _linear,
+    _nonfinite,
+)

@@ -32,8 +32,16 @@ class Finding:
 def findings_of(cases: Sequence[Case], layers: Sequence[LayerRow], premises: Sequence[Premise], *, same_input: bool) -> list[Finding]:
     found: list[Finding] = []
     if same_input:
-        found.append(Finding("same_input", "info", both(
-            "Both sides are the same dump, byte for byte: this compares it with itself", "两侧是同一份数据（逐字节相同）：这是它与自身的比较")))  # fmt: skip
+        found.append(
+            Finding(
+                "same_input",
+                "info",
+                both(
+                    "Both sides are the same dump, byte for byte: this compares it with itself",
+                    "两侧是同一份数据（逐字节相同）：这是它与自身的比较",
+                ),
+            )
+        )
     found += _residual(layers)
     found += _different_kind(cases)
     found += _arguments(cases)
@@ -50,18 +58,28 @@ def _residual(layers: Sequence[LayerRow]) -> Iterator[Finding]:
         return
     off = sorted((row for row in rows if row.by_name and row.by_name[2] > 0.01), key=lambda row: row.index)
     worst = sorted(off, key=lambda row: -(row.by_name[2] if row.by_name else 0))[:2]
-    example = "; ".join(f"layers.{r.index}: {number(r.left_norm)} / {number(r.by_name[1])} = {percent(r.by_name[2])}" for r in worst if r.by_name)
+    example = "; ".join(
+        f"layers.{r.index}: {number(r.left_norm)} / {number(r.by_name[1])} = {percent(r.by_name[2])}" for r in worst if r.by_name
+    )
     named = f" By name {len(off)} of {len(rows)} layers would look more than 1 % off ({example}); that is no divergence." if off else ""
-    named_zh = f"若按名字配对，{len(rows)} 层中有 {len(off)} 层会显得相差超过 1 %（{example.replace('; ', '；')}），但那并不是差异。" if off else ""
+    named_zh = (
+        f"若按名字配对，{len(rows)} 层中有 {len(off)} 层会显得相差超过 1 %（{example.replace('; ', '；')}），但那并不是差异。"
+        if off
+        else ""
+    )
     yield Finding(
-        "residual_pair_output", "info", both(
-            "One side's layers return a single tensor in which residual and MLP output are already added; the other side's return two, (MLP output, residual), "
-            "and add them inside the next norm. Compared was the residual stream: the layer's output against the sum that the next norm puts out." + named,
+        "residual_pair_output",
+        "info",
+        both(
+            "One side's layers return a single tensor in which residual and MLP output are already added; the other side's return "
+            "two, (MLP output, residual), and add them inside the next norm. Compared was the residual stream: the layer's output "
+            "against the sum that the next norm puts out." + named,
             "一侧的层只返回一个张量，其中残差与 MLP 输出已经相加；另一侧返回两个（MLP 输出、残差），到下一个归一化里才相加。"
-            "因此比较的是残差流：层的输出与下一个归一化给出的和相比。" + named_zh),
+            "因此比较的是残差流：层的输出与下一个归一化给出的和相比。" + named_zh,
+        ),
         [row.left or row.right or f"layers.{row.index}" for row in rows],
         {"layers": [{"index": r.index, "slot": r.by_name[0], "norm": r.by_name[1], "norm_rel": r.by_name[2]} for r in rows if r.by_name]},
-    )  # fmt: skip
+    )
 
 
 def _explained(cases: Sequence[Case], code: Explanation) -> list[str]:
@@ -76,13 +94,22 @@ def _explained(cases: Sequence[Case], code: Explanation) -> list[str]:
 def _different_kind(cases: Sequence[Case]) -> Iterator[Finding]:
     modules = _explained(cases, Explanation.DIFFERENT_KIND)
     if modules:
-        yield Finding("different_kind", "info", both(
-            f"{len(modules)} modules have the same name on both sides but put out other tensors ({short(modules[0])}, …): not compared by name",
-            f"{len(modules)} 个模块两侧同名但输出的不是同一个量（{short(modules[0])} 等）：没有按名字比较"), modules[:MOST_MODULES], {"count": len(modules)})  # fmt: skip
+        yield Finding(
+            "different_kind",
+            "info",
+            both(
+                f"{len(modules)} modules have the same name on both sides but put out other tensors "
+                f"({short(modules[0])}, …): not compared by name",
+                f"{len(modules)} 个模块两侧同名但输出的不是同一个量（{short(modules[0])} 等）：没有按名字比较",
+            ),
+            modules[:MOST_MODULES],
+            {"count": len(modules)},
+        )
 
 
 def _arguments(cases: Sequence[Case]) -> Iterator[Finding]:
-    shown, modules = [], []
+    shown: list[JsonObject] = []
+    modules: list[str] = []
     for case in cases:
         unlike = case.grades.argument & ~case.differences.equal & (case.pairs.quantity < 0)
         for pair in np.flatnonzero(unlike).tolist():
@@ -93,39 +120,71 @@ def _arguments(cases: Sequence[Case]) -> Iterator[Finding]:
                 shown.append({"module": module, "slot": case.slot_name(pair, 0), "left": values[0], "right": values[1]})
     if shown:
         first = shown[0]
-        yield Finding("argument_differs", "warning", both(
-            f"{len(modules)} arguments differ, first {short(first['module'])} {first['slot']}: {first['left']} / {first['right']}",
-            f"{len(modules)} 个参数取值不同，第一个是 {short(first['module'])} 的 {first['slot']}：{first['left']} / {first['right']}"),
-            list(dict.fromkeys(modules))[:MOST_MODULES], {"arguments": shown})  # fmt: skip
+        yield Finding(
+            "argument_differs",
+            "warning",
+            both(
+                f"{len(modules)} arguments differ, first {short(first['module'])} {first['slot']}: {first['left']} / {first['right']}",
+                f"{len(modules)} 个参数取值不同，第一个是 {short(first['module'])} 的 {first['slot']}：{first['left']} / {first['right']}",
+            ),
+            list(dict.fromkeys(modules))[:MOST_MODULES],
+            {"arguments": shown},
+        )
 
 
 def _positions(premises: Sequence[Premise]) -> Iterator[Finding]:
     for premise in premises:
         if premise.code == "positions" and premise.state == "failed":
-            yield Finding("positions_differ", "warning", both(
-                "The positions differ. A constant offset is harmless under rotary embedding; anything else shows in the attention results",
-                "位置编号不同。旋转位置编码下整体平移没有影响；其他情况会体现在注意力结果里"), (), premise.detail)  # fmt: skip
+            yield Finding(
+                "positions_differ",
+                "warning",
+                both(
+                    "The positions differ. A constant offset is harmless under rotary embedding; anything else shows in the "
+                    "attention results",
+                    "位置编号不同。旋转位置编码下整体平移没有影响；其他情况会体现在注意力结果里",
+                ),
+                (),
+                premise.detail,
+            )
 
 
 def _weights_unseen(premises: Sequence[Premise]) -> Iterator[Finding]:
     for premise in premises:
         if premise.code == "weights" and premise.state == "unknown":
-            yield Finding("weights_not_dumped", "info", both(
-                "No weight is in both dumps with the same size (sharded or flattened parameters): equal weights are assumed, not shown",
-                "两侧没有可比的权重（参数被切分或展平）：只能假定权重相同，无法证明"))  # fmt: skip
+            yield Finding(
+                "weights_not_dumped",
+                "info",
+                both(
+                    "No weight is in both dumps with the same size (sharded or flattened parameters): equal weights are assumed, not shown",
+                    "两侧没有可比的权重（参数被切分或展平）：只能假定权重相同，无法证明",
+                ),
+            )
 
 
 def _not_found(cases: Sequence[Case]) -> Iterator[Finding]:
     modules = _explained(cases, Explanation.NOT_FOUND)
     if modules:
-        yield Finding("not_found", "warning", both(
-            f"{len(modules)} modules have no partner and no known reason for it, first {short(modules[0])}",
-            f"{len(modules)} 个模块没有找到对应，也没有已知原因，第一个是 {short(modules[0])}"), modules[:MOST_MODULES], {"count": len(modules)})  # fmt: skip
+        yield Finding(
+            "not_found",
+            "warning",
+            both(
+                f"{len(modules)} modules have no partner and no known reason for it, first {short(modules[0])}",
+                f"{len(modules)} 个模块没有找到对应，也没有已知原因，第一个是 {short(modules[0])}",
+            ),
+            modules[:MOST_MODULES],
+            {"count": len(modules)},
+        )
 
 
 def _structure(cases: Sequence[Case]) -> Iterator[Finding]:
     without = [name for index, name in enumerate(("left", "right")) if not all(case.dumps[index].has_construct for case in cases)]
     if without:
         zh = "、".join({"left": "左侧", "right": "右侧"}[name] for name in without)
-        yield Finding("structure_from_names", "info", both(
-            f"No construct.json on the {' and '.join(without)} side: the structure was read from names", f"{zh}没有 construct.json：结构由名字推出"))  # fmt: skip
+        yield Finding(
+            "structure_from_names",
+            "info",
+            both(
+                f"No construct.json on the {' and '.join(without)} side: the structure was read from names",
+                f"{zh}没有 construct.json：结构由名字推出",
+            ),
+        )

@@ -54,10 +54,9 @@ def consistent(cases: Sequence[Case], layers: Sequence[LayerRow], premises: Sequ
         worst = max((row.norm_rel or 0.0 for row in layers), default=0.0)
         steps = [abs(row.ulps) for row in layers if row.ulps is not None]
         most = f"{max(steps):.0f} ulp" if steps and max(steps) <= 99 else percent(worst)
-        return both(
-            f"Consistent — the outputs of {len(layers)} layers agree, Norm within {most} ({percent(worst)}); nothing beyond noise{tail['en']}. Rests on {data['en']}",
-            f"训推一致 — {len(layers)} 层的输出一致，Norm 相差不超过 {most}（{percent(worst)}），没有超出噪声的差异{tail['zh']}。依据是 {data['zh']}",
-        )
+        en = f"the outputs of {len(layers)} layers agree, Norm within {most} ({percent(worst)}); nothing beyond noise{tail['en']}"
+        zh = f"{len(layers)} 层的输出一致，Norm 相差不超过 {most}（{percent(worst)}），没有超出噪声的差异{tail['zh']}"
+        return both(f"Consistent — {en}. Rests on {data['en']}", f"两侧一致 — {zh}。依据是 {data['zh']}")
     count = sum(int(case.grades.comparable.sum()) for case in cases)
     return both(
         f"Consistent — {count} pairs compared, nothing beyond noise{tail['en']}. Rests on {data['en']}",
@@ -67,7 +66,10 @@ def consistent(cases: Sequence[Case], layers: Sequence[LayerRow], premises: Sequ
 
 def identical(cases: Sequence[Case], data: Text) -> Text:
     count = sum(int(case.grades.comparable.sum()) for case in cases)
-    return both(f"Identical — all {count} compared pairs are equal. Rests on {data['en']}", f"完全一致 — 比较的 {count} 对全部相等。依据是 {data['zh']}")
+    return both(
+        f"Identical — all {count} compared pairs are equal. Rests on {data['en']}",
+        f"完全一致 — 比较的 {count} 对全部相等。依据是 {data['zh']}",
+    )
 
 
 def not_comparable(premises: Sequence[Premise]) -> Text:
@@ -81,14 +83,20 @@ def not_comparable(premises: Sequence[Premise]) -> Text:
     if premise.code == "tokens":
         return both("Not comparable — the two sides were given other tokens", "无法比较 — 两侧输入的词元不同")
     matched, records = detail.get("matched", [0, 0]), detail.get("records", [0, 0])
+    left, right = (f"{m} of {r}" for m, r in zip(matched, records, strict=True))
     return both(
-        f"Not comparable — too little in common: {matched[0]} of {records[0]} forward records on the left and {matched[1]} of {records[1]} on the right are matched",
+        f"Not comparable — too little in common: {left} forward records on the left and {right} on the right are matched",
         f"无法比较 — 共同部分太少：左侧 {records[0]} 条前向记录匹配 {matched[0]} 条，右侧 {records[1]} 条匹配 {matched[1]} 条",
     )
 
 
 def rests_on(cases: Sequence[Case]) -> Text:
     """What kind of data stands behind the numbers, in the reader's words."""
-    bits = np.concatenate([case.differences.tensor_bits[case.grades.comparable & ~case.differences.exact] for case in cases] or [np.zeros(0, np.uint8)])
+    bits = np.concatenate(
+        [case.differences.tensor_bits[case.grades.comparable & ~case.differences.exact] for case in cases] or [np.zeros(0, np.uint8)]
+    )
     name = {8: "bf16", 11: "fp16", 24: "fp32", 53: "fp64"}.get(int(np.bincount(bits).argmax()) if len(bits) else 0, "")
-    return both(f"{name} statistics, not tensors: equal statistics are not equal tensors".strip(), f"{name} 统计量而不是张量：统计量相等不等于逐元素相等".strip())
+    return both(
+        f"{name} statistics, not tensors: equal statistics are not equal tensors".strip(),
+        f"{name} 统计量而不是张量：统计量相等不等于逐元素相等".strip(),
+    )

@@ -18,8 +18,8 @@ from compare.engine.model import Direction, Group
 
 @dataclass(frozen=True, slots=True)
 class LayerRow:
-    """``norm_rel`` = |ΔNorm| / Norm; ``by_name`` is the Norm of the right side's same-named layer output and how far it is off, where the layer's
-    output had to be looked for elsewhere."""
+    """``norm_rel`` = |ΔNorm| / Norm; ``by_name`` is the Norm of the right side's same-named layer output and how far it is off, where the
+    layer's output had to be looked for elsewhere."""
 
     index: int
     left: str | None
@@ -52,13 +52,19 @@ def _row(case: Case, layer: int, pair: int) -> LayerRow:
     norms = [float(side.values[pair, NORM]) for side in case.differences.sides]
     known = bool(case.differences.compared[pair, NORM])
     return LayerRow(
-        index=layer, left=sides[0], right=sides[1],
-        left_norm=norms[0] if not np.isnan(norms[0]) or known else None, right_norm=norms[1] if not np.isnan(norms[1]) or known else None,
+        index=layer,
+        left=sides[0],
+        right=sides[1],
+        left_norm=norms[0] if not np.isnan(norms[0]) or known else None,
+        right_norm=norms[1] if not np.isnan(norms[1]) or known else None,
         norm_rel=float(case.differences.relative[pair, NORM]) if known else None,
         ulps=float(case.differences.ulps[pair, NORM]) if known and np.isfinite(case.differences.ulps[pair, NORM]) else None,
-        grade=Grade(int(case.grades.grade[pair])), compared=_compared(case, pair), by_name=_by_name(case, layer, pair),
-        pair=pair, node=_layer_node(case, layer, pair),
-    )  # fmt: skip
+        grade=Grade(int(case.grades.grade[pair])),
+        compared=_compared(case, pair),
+        by_name=_by_name(case, layer, pair),
+        pair=pair,
+        node=_layer_node(case, layer, pair),
+    )
 
 
 def _layer_nodes(case: Case, layer: int, call: int) -> list[int]:

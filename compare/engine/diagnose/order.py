@@ -1,4 +1,6 @@
-"""The order in which nodes are shown and told: execution order of the primary side, with what only the other side has after its nearest earlier neighbour."""
+"""The order in which nodes are shown and told: execution order of the primary side, with what only the other side has after its nearest
+earlier neighbour.
+"""
 
 from __future__ import annotations
 

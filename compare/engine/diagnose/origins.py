@@ -1,7 +1,7 @@
 """Where the sides first part: the earliest place whose inputs (and parameters) still agree and whose output no longer does.
 
-The first pair that diverges is a symptom; the search follows it back through what it is made of (``vocabulary/decoder.yaml``: ``from``) while the
-sources stand out too, though by less than the limit. A differing parameter is an origin of its own.
+The first pair that diverges is a symptom; the search follows it back through what it is made of (``vocabulary/decoder.yaml``: ``from``)
+while the sources stand out too, though by less than the limit. A differing parameter is an origin of its own.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """``pair`` holds the evidence. ``node`` is the row of the tree it is shown at. ``after`` and ``before`` are module names, for BETWEEN only.
-    ``ratio`` is how far over its limit the clearest sign of it is (inf: a parameter or NaN)."""
+    """``pair`` holds the evidence. ``node`` is the row of the tree it is shown at. ``after`` and ``before`` are module names, for BETWEEN
+    only. ``ratio`` is how far over its limit the clearest sign of it is (inf: a parameter or NaN)."""
 
     pair: int
     node: int
@@ -78,9 +78,7 @@ def _first_beyond(case: Case, weights: Int64) -> int | None:
 
 
 def _settled(case: Case, begins: int, symptom: int | None) -> Grades:
-    return grades_of(
-        case.pairs, case.dumps, case.layer, case.differences, case.noise, exact=case.exact, begins=begins, stands_out=symptom
-    )
+    return grades_of(case.pairs, case.dumps, case.layer, case.differences, case.noise, exact=case.exact, begins=begins, stands_out=symptom)
 
 
 def _sources(case: Case, pair: int) -> tuple[list[int], bool]:
@@ -123,7 +121,9 @@ def _measured(case: Case, call: int, quantity: str) -> list[int]:
 
 
 def _suspicion(case: Case, pair: int) -> float:
-    """How far a pair stands out, in units of what calls for following it back: half its limit, or little at all while everything was equal."""
+    """How far a pair stands out, in units of what calls for following it back: half its limit, or little at all while everything was
+    equal.
+    """
     if case.differences.nonfinite[pair] or not case.grades.comparable[pair]:
         return 0.0
     if case.exact:
@@ -153,7 +153,9 @@ def _followed_back(case: Case, pair: int) -> int:
 
 
 def _through_streams(case: Case, sources: list[int]) -> list[int]:
-    """The sources, and those of the residual streams among them: a stream dwarfs the branch that was just added to it and hides its fault."""
+    """The sources, and those of the residual streams among them: a stream dwarfs the branch that was just added to it and hides its
+    fault.
+    """
     found = list(sources)
     for source in sources:
         quantity = case.quantity(source)
@@ -183,7 +185,9 @@ def _last_clean(case: Case, pair: int, sources: list[int]) -> str | None:
         latest = max(sources)
         quantity = case.quantity(latest)
         return maker_of(case, quantity, latest) if quantity is not None else module_name(case, int(case.pairs.node[latest]))
-    before = np.flatnonzero((case.pairs.group[:pair] == Group.OUTPUT) & case.grades.comparable[:pair] & (case.pairs.node[:pair] != case.pairs.node[pair]))
+    before = np.flatnonzero(
+        (case.pairs.group[:pair] == Group.OUTPUT) & case.grades.comparable[:pair] & (case.pairs.node[:pair] != case.pairs.node[pair])
+    )
     return module_name(case, int(case.pairs.node[before[-1]])) if len(before) else None
 
 
@@ -217,15 +221,19 @@ def _once_a_module(case: Case, weights: Int64) -> list[int]:
     for pair in weights.tolist():
         path = int(case.nodes.path[case.pairs.node[pair]])
         known = found.get(path)
-        if known is None or (case.pairs.node[known] == case.pairs.node[pair] and case.grades.difference[pair] > case.grades.difference[known]):
+        if known is None or (
+            case.pairs.node[known] == case.pairs.node[pair] and case.grades.difference[pair] > case.grades.difference[known]
+        ):
             found[path] = pair
     return list(found.values())[:MOST_ORIGINS]
 
 
 def _independent(case: Case, begins: int) -> Iterator[Origin]:
-    """Later places that no earlier origin explains. Whatever follows a divergence may be its consequence, so this is told only where the tensor's sources
-    and the residual stream that enters its layer are back to equal within rounding, and only for named tensors."""
-    strong = (case.grades.ratio >= INDEPENDENT_RATIO) & ~case.grades.weight & (case.pairs.quantity >= 0) & (np.arange(len(case.pairs)) > begins)
+    """Later places that no earlier origin explains. Whatever follows a divergence may be its consequence, so this is told only where the
+    tensor's sources and the residual stream that enters its layer are back to equal within rounding, and only for named tensors."""
+    strong = (
+        (case.grades.ratio >= INDEPENDENT_RATIO) & ~case.grades.weight & (case.pairs.quantity >= 0) & (np.arange(len(case.pairs)) > begins)
+    )
     done: set[tuple[int, str]] = set()
     for pair in np.flatnonzero(strong & ~case.differences.nonfinite).tolist():
         key = (case.call(pair), case.quantity(pair) or "")
@@ -239,7 +247,9 @@ def _independent(case: Case, begins: int) -> Iterator[Origin]:
 
 
 def downstream_ratio(case: Case, origin: Origin) -> float:
-    """How far over their limits the pairs after an origin typically are: a consequence that stays raises confidence. 0 where few of them diverge."""
+    """How far over their limits the pairs after an origin typically are: a consequence that stays raises confidence. 0 where few of them
+    diverge.
+    """
     later = np.arange(len(case.pairs)) > origin.pair
     ratios = case.grades.ratio[later & (case.grades.grade == Grade.DIVERGED) & np.isfinite(case.grades.ratio)]
     return float(np.median(ratios)) if len(ratios) >= MANY_CONSEQUENCES else 0.0

@@ -1,4 +1,6 @@
-"""What the numbers rest on: same tokens, same length, same positions, same weights, enough overlap. Each is reported; three of them end a comparison."""
+"""What the numbers rest on: same tokens, same length, same positions, same weights, enough overlap. Each is reported; three of them end a
+comparison.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +70,9 @@ def _tokens(case: Case) -> Premise:
     detail["embedding_norm"] = _side_values(case, embedding, NORM)
     if case.grades.ratio[embedding] <= 1 or _one_factor(case, embedding):
         return Premise("tokens", "ok", detail)
-    weights = np.flatnonzero((case.pairs.node == case.pairs.node[embedding]) & (case.pairs.group == Group.PARAMETERS) & case.grades.comparable)
+    weights = np.flatnonzero(
+        (case.pairs.node == case.pairs.node[embedding]) & (case.pairs.group == Group.PARAMETERS) & case.grades.comparable
+    )
     if not len(weights):
         return Premise("tokens", "unknown", detail)
     return Premise("tokens", "ok" if case.grades.weight[weights].any() else "failed", detail)
@@ -157,7 +161,9 @@ def _overlap(case: Case) -> Premise:
 
 
 def layer_output_pairs(case: Case) -> dict[int, list[int]]:
-    """Layer → the pairs that compare its output, one a call: by the vocabulary the residual stream, else the layer module's first output."""
+    """Layer → the pairs that compare its output, one a call: by the vocabulary the residual stream, else the layer module's first
+    output.
+    """
     pattern = decoder().layer_output
     found: dict[int, list[int]] = {}
     by_name = {name: index for index, name in enumerate(case.pairs.quantity_names)}

@@ -12,13 +12,18 @@ from compare.engine.diagnose.words import Text, both
 PAIRED: dict[Reason, Text] = {
     Reason.SAME_SLOT: both("The same slot of the same module", "同一模块的同一位置"),
     Reason.SAME_QUANTITY: both("Both hold {quantity}", "两侧都是{quantity}"),
-    Reason.FUSED_PARTS: both("The parts of one side, laid side by side, are the fused tensor of the other", "一侧的各部分并排起来就是另一侧的融合张量"),
+    Reason.FUSED_PARTS: both(
+        "The parts of one side, laid side by side, are the fused tensor of the other", "一侧的各部分并排起来就是另一侧的融合张量"
+    ),
     Reason.RESIDUAL_STREAM: both(
         "{quantity}: one side puts out the sum, the other adds MLP output and residual only inside the next norm",
-        "{quantity}：一侧直接输出相加后的和，另一侧到下一个归一化里才把 MLP 输出与残差相加"),
+        "{quantity}：一侧直接输出相加后的和，另一侧到下一个归一化里才把 MLP 输出与残差相加",
+    ),
     Reason.ELSEWHERE: both("Both hold {quantity}, which the other side shows in another module", "两侧都是{quantity}，另一侧在别的模块里"),
-    Reason.SAME_NAME: both("Same module path and slot name; nothing more is known of this module", "模块路径与位置同名；对该模块没有更多了解"),
-}  # fmt: skip
+    Reason.SAME_NAME: both(
+        "Same module path and slot name; nothing more is known of this module", "模块路径与位置同名；对该模块没有更多了解"
+    ),
+}
 
 UNPAIRED: dict[Explanation, Text] = {
     Explanation.NO_BACKWARD_ON_OTHER_SIDE: both("the other side has no backward pass", "另一侧没有反向"),

@@ -30,8 +30,10 @@ class Role(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
-    """One row a node. ``difference``, ``floor`` and ``growth`` are relative (NaN: none); ``pair`` is the pair that speaks for the node (-1: none),
-    ``order`` its place among the compared pairs; ``reason`` is an Explanation (MATCHED: none); ``origin`` indexes the part's origins (-1)."""
+    """One row a node. ``difference``, ``floor`` and ``growth`` are relative (NaN: none); ``pair`` is the pair that speaks for the node
+    (-1: none), ``order`` its place among the compared pairs; ``reason`` is an Explanation (MATCHED: none); ``origin`` indexes the part's
+    origins (-1).
+    """
 
     grade: UInt8
     role: UInt8

@@ -19,13 +19,22 @@ def run_verdict(parts: Sequence[tuple[Part, PartVerdict | None]], facts: tuple[S
     first = None if bad is None else _first(bad)
     judged = [verdict for _, verdict in parts if verdict is not None]
     sides = {
-        name: {**judged[0].document[name], "step": None, "stage": None} if judged else {"name": facts[index].name, "role": facts[index].role}
+        name: {**judged[0].document[name], "step": None, "stage": None}
+        if judged
+        else {"name": facts[index].name, "role": facts[index].role}
         for index, name in enumerate(("left", "right"))
     }
     document = {
-        "schema": SCHEMA, **sides, "verdict": word, "headline": _headline(word, rows, first), "configurations": [], "key_data": [], "parts": rows,
-        "first": first, "timing": timing,
-    }  # fmt: skip
+        "schema": SCHEMA,
+        **sides,
+        "verdict": word,
+        "headline": _headline(word, rows, first),
+        "configurations": [],
+        "key_data": [],
+        "parts": rows,
+        "first": first,
+        "timing": timing,
+    }
     return finite(document)
 
 
@@ -37,12 +46,16 @@ def _row(part: Part, verdict: PartVerdict | None) -> JsonObject:
     stage, step = part.left or part.right or (None, None)
     document = None if verdict is None else verdict.document
     return {
-        "n": part.n, "left": _key(part.left), "right": _key(part.right), "stage": stage, "step": step,
+        "n": part.n,
+        "left": _key(part.left),
+        "right": _key(part.right),
+        "stage": stage,
+        "step": step,
         "ranks": [] if document is None else document["left"]["ranks"],
         "verdict": f"{part.only}_only" if document is None else document["verdict"],
         "first_difference": None if document is None else document["first_difference"],
         "first_divergence": None if document is None else document["first_divergence"],
-    }  # fmt: skip
+    }
 
 
 def _word(words: Sequence[str]) -> str:
@@ -64,8 +77,14 @@ def _headline(word: str, rows: Sequence[JsonObject], first: JsonObject | None) -
     if first is not None:
         stage = f"{first['stage']}, " if first["stage"] else ""
         module = short(first["module"] or "(root)")
-        return both(f"First divergence: {stage}step {first['step']}, {module}", f"首个差异：{stage.replace(', ', '，')}第 {first['step']} 步，{module}")
+        return both(
+            f"First divergence: {stage}step {first['step']}, {module}",
+            f"首个差异：{stage.replace(', ', '，')}第 {first['step']} 步，{module}",
+        )
     if word == "not_comparable":
         return both("Not comparable — no part is on both sides, or none could be compared", "无法比较 — 没有两侧共有的部分，或都无法比较")
     said = {"identical": both("Identical", "完全一致"), "consistent": both("Consistent", "一致")}[word]
-    return both(f"{said['en']} — {len(compared)} parts compared, nothing beyond noise", f"{said['zh']} — 比较了 {len(compared)} 个部分，没有超出噪声的差异")
+    return both(
+        f"{said['en']} — {len(compared)} parts compared, nothing beyond noise",
+        f"{said['zh']} — 比较了 {len(compared)} 个部分，没有超出噪声的差异",
+    )

@@ -1,4 +1,6 @@
-"""Cases → the rows of the tree: nodes in pre-order, with sections where a dump holds more than one call or direction, and parts of fused rows."""
+"""Cases → the rows of the tree: nodes in pre-order, with sections where a dump holds more than one call or direction, and parts of fused
+rows.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ NONE = 255
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """``columns`` as on the wire; ``case``, ``node`` and ``part`` say what a row stands for (-1: a section; part: a record of the left side)."""
+    """``columns`` as on the wire; ``case``, ``node`` and ``part`` say what a row stands for (-1: a section; part: a record of the left
+    side).
+    """
 
     columns: dict[str, NDArray[Any]]
     strings: Sequence[str]
@@ -152,10 +156,12 @@ def tree_of(cases: Sequence[Case], origins: Sequence[tuple[int, Origin]]) -> Tre
     rows = builder.rows
     case_of, node_of, part_of = (np.array([getattr(row, name) for row in rows], np.int32) for name in ("case", "node", "part"))
     columns: dict[str, NDArray[Any]] = {
-        "parent": np.array([row.parent for row in rows], np.int32), "depth": np.array([row.depth for row in rows], np.uint8),
-        "kind": np.array([row.kind for row in rows], np.uint8), "name": np.array([row.name for row in rows], np.int32),
+        "parent": np.array([row.parent for row in rows], np.int32),
+        "depth": np.array([row.depth for row in rows], np.uint8),
+        "kind": np.array([row.kind for row in rows], np.uint8),
+        "name": np.array([row.name for row in rows], np.int32),
         "right_name": np.array([row.right_name for row in rows], np.int32),
-    }  # fmt: skip
+    }
     _own_columns(columns, builder, case_of, node_of, part_of)
     _inside_columns(columns)
     reasons = [CODES[code] for code in Explanation if code is not Explanation.MATCHED]
@@ -164,17 +170,42 @@ def tree_of(cases: Sequence[Case], origins: Sequence[tuple[int, Origin]]) -> Tre
 
 def _own_columns(columns: dict[str, NDArray[Any]], builder: _Builder, case_of: Int32, node_of: Int32, part_of: Int32) -> None:
     count = len(node_of)
-    empty = {"direction": 0, "call": 0, "layer": -1, "role": 0, "grade": NO_PAIR, "difference": np.nan, "floor": np.nan, "growth": np.nan,
-             "order": -1, "origin": -1, "reason": NONE, "module": -1, "left_class": -1, "right_class": -1, "left_count": 0, "right_count": 0}  # fmt: skip
+    empty = {
+        "direction": 0,
+        "call": 0,
+        "layer": -1,
+        "role": 0,
+        "grade": NO_PAIR,
+        "difference": np.nan,
+        "floor": np.nan,
+        "growth": np.nan,
+        "order": -1,
+        "origin": -1,
+        "reason": NONE,
+        "module": -1,
+        "left_class": -1,
+        "right_class": -1,
+        "left_count": 0,
+        "right_count": 0,
+    }
     for name, value in empty.items():
         columns[name] = np.full(count, value, np.float64 if isinstance(value, float) else np.int32)
     for index, (case, facts) in enumerate(zip(builder.cases, builder.facts, strict=True)):
         rows = np.flatnonzero((case_of == index) & (node_of >= 0))
         node = node_of[rows]
         nodes = case.nodes
-        for name, source in (("direction", nodes.direction), ("call", nodes.call), ("layer", nodes.layer), ("role", facts.role), ("grade", facts.grade),
-                             ("difference", facts.difference), ("floor", facts.floor), ("growth", facts.growth), ("order", facts.order),
-                             ("origin", facts.origin)):  # fmt: skip
+        for name, source in (
+            ("direction", nodes.direction),
+            ("call", nodes.call),
+            ("layer", nodes.layer),
+            ("role", facts.role),
+            ("grade", facts.grade),
+            ("difference", facts.difference),
+            ("floor", facts.floor),
+            ("growth", facts.growth),
+            ("order", facts.order),
+            ("origin", facts.origin),
+        ):
             columns[name][rows] = source[node]
         columns["reason"][rows] = np.where(facts.reason[node] == Explanation.MATCHED, NONE, facts.reason[node].astype(np.int32) - 1)
         columns["module"][rows] = [builder.strings(module_name(case, n)) for n in node.tolist()]
@@ -203,8 +234,18 @@ def _class_names(case: Case, side: int, strings: Interner) -> Int32:
 
 
 def _part_columns(columns: dict[str, NDArray[Any]], case: Case, rows: NDArray[Any], part_of: Int32) -> None:
-    """A part has no story of its own: no role, no order; its difference is that of the pair its output takes part in alone, where there is one."""
-    for name, value in (("role", Role.NONE), ("origin", -1), ("order", -1), ("grade", NO_PAIR), ("reason", NONE), ("left_count", 0), ("right_count", 0)):
+    """A part has no story of its own: no role, no order; its difference is that of the pair its output takes part in alone, where there
+    is one.
+    """
+    for name, value in (
+        ("role", Role.NONE),
+        ("origin", -1),
+        ("order", -1),
+        ("grade", NO_PAIR),
+        ("reason", NONE),
+        ("left_count", 0),
+        ("right_count", 0),
+    ):
         columns[name][rows] = value
     for name in ("difference", "floor", "growth"):
         columns[name][rows] = np.nan

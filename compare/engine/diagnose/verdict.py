@@ -96,10 +96,16 @@ def _finite(value: object) -> object:
 def _side(facts: SideFacts, dumps: Sequence[Dump]) -> JsonObject:
     first = dumps[0]
     return {
-        "name": facts.name, "role": facts.role, "framework": first.framework, "task": first.task, "level": first.level, "stage": first.stage,
-        "step": first.step, "ranks": [dump.rank for dump in dumps if dump.rank is not None],
+        "name": facts.name,
+        "role": facts.role,
+        "framework": first.framework,
+        "task": first.task,
+        "level": first.level,
+        "stage": first.stage,
+        "step": first.step,
+        "ranks": [dump.rank for dump in dumps if dump.rank is not None],
         "records": sum(int(dump.records.recorded.sum()) for dump in dumps),
-    }  # fmt: skip
+    }
 
 
 def _identical(cases: Sequence[Case]) -> bool:
@@ -114,7 +120,12 @@ def _identical(cases: Sequence[Case]) -> bool:
 
 
 def _headline(
-    word: str, cases: Sequence[Case], origins: Sequence[tuple[int, Origin]], layers: Sequence[LayerRow], premises: Sequence[Premise], broken: Sequence[Premise]
+    word: str,
+    cases: Sequence[Case],
+    origins: Sequence[tuple[int, Origin]],
+    layers: Sequence[LayerRow],
+    premises: Sequence[Premise],
+    broken: Sequence[Premise],
 ) -> Text:
     if word == "not_comparable":
         return headline.not_comparable(broken)
@@ -129,13 +140,23 @@ def _origin(case: Case, origin: Origin) -> JsonObject:
     node, pair = origin.node, origin.pair
     records = [case.records_of(node, side) or case.pair_records(pair, side) for side in (0, 1)]
     return {
-        "module": origin.module, "left": records[0], "right": records[1], "slot": case.slot_name(pair, case.primary),
+        "module": origin.module,
+        "left": records[0],
+        "right": records[1],
+        "slot": case.slot_name(pair, case.primary),
         "direction": Direction(int(case.pairs.direction[pair])).name.lower(),
-        "order": int(case.position()[pair]), "of": int(case.grades.comparable.sum()),
-        "stage": case.dumps[0].stage or case.dumps[1].stage, "step": case.step, "rank": case.rank,
-        "kind": str(origin.kind), "after": origin.after, "before": origin.before, "evidence": _evidence(case, pair),
-        "confidence": _confidence(origin, max(origin.ratio, downstream_ratio(case, origin))), "causes": [cause.document() for cause in causes_of(case, origin)],
-    }  # fmt: skip
+        "order": int(case.position()[pair]),
+        "of": int(case.grades.comparable.sum()),
+        "stage": case.dumps[0].stage or case.dumps[1].stage,
+        "step": case.step,
+        "rank": case.rank,
+        "kind": str(origin.kind),
+        "after": origin.after,
+        "before": origin.before,
+        "evidence": _evidence(case, pair),
+        "confidence": _confidence(origin, max(origin.ratio, downstream_ratio(case, origin))),
+        "causes": [cause.document() for cause in causes_of(case, origin)],
+    }
 
 
 def _confidence(origin: Origin, ratio: float) -> str:
@@ -153,9 +174,13 @@ def _evidence(case: Case, pair: int) -> JsonObject:
 
     extremes = [float(relative[s]) for s in (MAX, MIN) if known[s] and not math.isnan(relative[s])]
     return {
-        "norm_rel": or_none(relative[NORM], bool(known[NORM])), "max_rel": max(extremes, default=None),
-        "mean_over_rms": or_none(relative[MEAN], bool(known[MEAN])), "ulps": or_none(ulps[NORM], bool(known[NORM])), "cosine": None, "rel_l2": None,
-    }  # fmt: skip
+        "norm_rel": or_none(relative[NORM], bool(known[NORM])),
+        "max_rel": max(extremes, default=None),
+        "mean_over_rms": or_none(relative[MEAN], bool(known[MEAN])),
+        "ulps": or_none(ulps[NORM], bool(known[NORM])),
+        "cosine": None,
+        "rel_l2": None,
+    }
 
 
 def _first_difference(cases: Sequence[Case]) -> JsonObject | None:
@@ -174,10 +199,13 @@ def _first_difference(cases: Sequence[Case]) -> JsonObject | None:
     put_in = case.pairs.group[pair] == Group.INPUT
     return {
         "module": maker_of(case, quantity, pair) if quantity is not None and put_in else module_name(case, int(case.pairs.node[pair])),
-        "left": case.pair_records(pair, 0), "right": case.pair_records(pair, 1), "slot": case.slot_name(pair, case.primary),
-        "direction": Direction(int(case.pairs.direction[pair])).name.lower(), "order": int(case.position()[pair]),
+        "left": case.pair_records(pair, 0),
+        "right": case.pair_records(pair, 1),
+        "slot": case.slot_name(pair, case.primary),
+        "direction": Direction(int(case.pairs.direction[pair])).name.lower(),
+        "order": int(case.position()[pair]),
         "grade": Grade(int(case.grades.grade[pair])).name.lower(),
-    }  # fmt: skip
+    }
 
 
 def _coverage(cases: Sequence[Case], side: int) -> JsonObject:
@@ -193,13 +221,30 @@ def _coverage(cases: Sequence[Case], side: int) -> JsonObject:
 def _layer(row: LayerRow) -> JsonObject:
     by_name = None if row.by_name is None else {"slot": row.by_name[0], "norm": row.by_name[1], "norm_rel": row.by_name[2]}
     return {
-        "index": row.index, "left": row.left, "right": row.right, "left_norm": row.left_norm, "right_norm": row.right_norm, "norm_rel": row.norm_rel,
-        "ulps": row.ulps, "grade": row.grade.name.lower(), "compared": row.compared, "by_name": by_name,
-    }  # fmt: skip
+        "index": row.index,
+        "left": row.left,
+        "right": row.right,
+        "left_norm": row.left_norm,
+        "right_norm": row.right_norm,
+        "norm_rel": row.norm_rel,
+        "ulps": row.ulps,
+        "grade": row.grade.name.lower(),
+        "compared": row.compared,
+        "by_name": by_name,
+    }
 
 
 def _counts(cases: Sequence[Case]) -> JsonObject:
-    counts = {"pairs": 0, "equal": 0, "rounding": 0, "noise": 0, "diverged": 0, "incomparable": 0, "unmatched_left": 0, "unmatched_right": 0}
+    counts = {
+        "pairs": 0,
+        "equal": 0,
+        "rounding": 0,
+        "noise": 0,
+        "diverged": 0,
+        "incomparable": 0,
+        "unmatched_left": 0,
+        "unmatched_right": 0,
+    }
     for case in cases:
         grades = np.bincount(case.grades.grade[~case.grades.nothing], minlength=5)
         counts["pairs"] += int(grades.sum())

@@ -47,7 +47,12 @@ class Construct:
                 found = decode_parents(run.as_object())
             if len(found) == len(run):
                 for child, parent in found.items():
-                    self._add(child, parent, place, run.offset)
+                    row = self.records.rows.get(child, NONE)
+                    if row >= 0 and self.parent[row] == UNKNOWN and parent.__class__ is str and parent in self.records.rows:
+                        self.parent[row] = self.records.rows[parent]  # what nearly all lines are
+                        self.entries += 1
+                    else:
+                        self._add(child, parent, place, run.offset)
             else:
                 for child, value, offset in run:
                     try:

@@ -13,6 +13,10 @@ PARAMETERS_GRAD = re.compile(r"(?:Module|Cell)\.(?:(.*)\.)?([^.]+)\.parameters_g
 API = re.compile(r"([^.]+\..+)\.([0-9]{1,9})\.(forward|backward)", re.DOTALL)
 
 
+DIRECTIONS = frozenset({"forward", "backward"})
+TOO_LONG = 10  # digits that may not fit int32
+
+
 class Name(NamedTuple):
     """A record name in its parts. ``class_name`` is None for all but modules; for an API ``path`` is ``Functional.linear``."""
 
@@ -44,17 +48,16 @@ def _direction(word: str) -> Direction:
     return Direction.FORWARD if word == "forward" else Direction.BACKWARD
 
 
-def split_call(name: str) -> tuple[str, int]:
-    """The name without the number in it that may be its call number, and that number; -1 = there is none.
+def split_call(name: str) -> tuple[str, str, int]:
+    """What stands before the number that may be the call number, the direction behind it if any, and the number, -1 = there is none.
 
-    All names with a call number that share the first part say the same otherwise, so that one ``parse`` serves them all.
+    All names with a call number that share the first two say the same otherwise, so that one ``parse`` serves them all.
     """
-    head, _, last = name.rpartition(".")
-    if last in ("forward", "backward"):
-        stem, _, number = head.rpartition(".")
-        last = f".{last}"
-    else:
-        stem, number, last = head, last, ""
-    if not (0 < len(number) < 10 and number.isdecimal() and number.isascii()):  # ten digits may not fit int32
-        return name, -1
-    return f"{stem}.{last}", int(number)
+    stem, _, number = name.rpartition(".")
+    direction = ""
+    if number in DIRECTIONS:
+        direction = number
+        stem, _, number = stem.rpartition(".")
+    if len(number) < TOO_LONG and number.isdecimal() and number.isascii():
+        return stem, direction, int(number)
+    return name, "", -1

@@ -54,7 +54,7 @@ class RecordColumns:
         self.paths: Interned[str] = Interned()
         self.classes: Interned[str] = Interned()
         # What a name says besides its call number is the same for many: kind, direction, path, class.
-        self.stems: dict[str, int] = {}
+        self.stems: dict[str, dict[str, int]] = {"": {}, "forward": {}, "backward": {}}
         self.stem_parts: list[tuple[int, int, int, int]] = []
         self.stem = array("i")
         self.call = array("i")
@@ -65,18 +65,21 @@ class RecordColumns:
 
     def add(self, name: str) -> int:
         """Append a row and return its RecordKind, or -1 when the name has a row already."""
-        if name in self.rows:
+        rows = self.rows
+        if name in rows:
             return -1
-        self.rows[name] = len(self.call)
-        stem, call = split_call(name)
-        index = self.stems.get(stem, -1) if call >= 0 else -1
+        rows[name] = len(rows)
+        stem, direction, call = split_call(name)
+        stems = self.stems[direction]
+        index = stems.get(stem, -1)
         if index < 0:
             parts = parse(name)
-            call, index = parts.call, len(self.stem_parts)
+            index = len(self.stem_parts)
             class_name = -1 if parts.class_name is None else self.classes[parts.class_name]
             self.stem_parts.append((int(parts.kind), int(parts.direction), self.paths[parts.path], class_name))
-            if parts.kind != RecordKind.OTHER:
-                self.stems[stem] = index
+            if call >= 0 and parts.kind != RecordKind.OTHER:
+                stems[stem] = index
+            call = parts.call
         self.stem.append(index)
         self.call.append(call)
         return self.stem_parts[index][0]
@@ -151,10 +154,11 @@ class _Reader:
         else:  # also where a name occurs twice
             pairs = ((name, self._call(name, value, offset)) for name, value, offset in run)
         records, slots = self.records, self.slots
+        add_record, add_start, packed, held = records.add, records.slot_start.append, slots.packed, slots.name_list
         for index, (name, call) in enumerate(pairs):
             if call is True or call is False:
                 continue  # an old flag such as is_recompute
-            kind = records.add(name)
+            kind = add_record(name)
             if kind < 0:
                 raise DumpError("duplicate_key", self.place, key=printable(name), offset=run[index][2])
             try:
@@ -162,7 +166,7 @@ class _Reader:
                     self._one(run[index], gradients=kind == GRADIENTS)
             except Unreadable as error:
                 raise DumpError("bad_record", self.place, record=printable(name), offset=run[index][2], detail=str(error)) from error
-            records.slot_start.append(slots.packed + len(slots.name_list))
+            add_start(packed + len(held))
         if len(records) > MOST_RECORDS:
             raise DumpError("too_many_records", self.place, limit=MOST_RECORDS)
         slots.pack()

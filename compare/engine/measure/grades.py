@@ -1,8 +1,9 @@
 """Numbers → grades: is a difference rounding, honest noise, or more than that?
 
-The pairs are judged in execution order. The *level* before a pair is the largest estimate (``noise``) that any pair before it has shown; a pair
-diverges when it leaves that level by more than the profile's jump, or any plausible accumulation by more than the profile's ceiling. From the first
-divergence on the level is frozen (it may only grow with depth, √(1 + 2·layer)), so that a fault does not raise the bar for its own consequences.
+The pairs are judged in execution order. The *level* before a pair is the largest estimate (``noise``) that any pair before it has shown;
+a pair diverges when it leaves that level by more than the profile's jump, or any plausible accumulation by more than the profile's
+ceiling. From the first divergence on the level is frozen (it may only grow with depth, √(1 + 2·layer)), so that a fault does not raise
+the bar for its own consequences.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ NO_PAIR = 255
 class Grades:
     """One row a pair.
 
-    ``ratio`` is the largest estimate over its limit (> 1: diverged; inf: NaN on one side, or an integer that differs); ``level`` [pairs, 3] the
-    level before the pair, ``limit`` [pairs, 3] what it may reach, both in units of the pair's rounding. ``over`` [pairs, 4] marks the statistics
-    that leave their limit. ``difference`` and ``floor`` are the relative difference of the statistic that stands out most and its own limit on
-    the same scale (NaN: nothing compared). ``weight`` marks differing parameters, ``argument`` pairs of scalars and texts, and of what the premises
-    judge (token ids, positions), ``nothing`` pairs of two nulls.
+    ``ratio`` is the largest estimate over its limit (> 1: diverged; inf: NaN on one side, or an integer that differs); ``level`` [pairs,
+    3] the level before the pair, ``limit`` [pairs, 3] what it may reach, both in units of the pair's rounding. ``over`` [pairs, 4] marks
+    the statistics that leave their limit. ``difference`` and ``floor`` are the relative difference of the statistic that stands out most
+    and its own limit on the same scale (NaN: nothing compared). ``weight`` marks differing parameters, ``argument`` pairs of scalars and
+    texts, and of what the premises judge (token ids, positions), ``nothing`` pairs of two nulls.
     """
 
     grade: UInt8
@@ -54,7 +55,8 @@ class Grades:
     @property
     def comparable(self) -> Bool:
         """Pairs that were compared: they have a place in the order of execution."""
-        return (self.grade != Grade.INCOMPARABLE) & ~self.nothing
+        compared: Bool = (self.grade != Grade.INCOMPARABLE) & ~self.nothing
+        return compared
 
 
 def grades_of(
@@ -70,8 +72,8 @@ def grades_of(
 ) -> Grades:
     """``layer``: the layer of each pair's node (-1 outside). ``exact``: any pair that is not equal counts as diverged.
 
-    Once the diagnosis knows where the sides part, it asks again: ``begins`` is the pair at which the level is frozen, and ``stands_out`` the pair that
-    the search was led back to, which diverges although by less than its limit.
+    Once the diagnosis knows where the sides part, it asks again: ``begins`` is the pair at which the level is frozen, and ``stands_out``
+    the pair that the search was led back to, which diverges although by less than its limit.
     """
     leaf = [dump.slots.leaf[lists.values[lists.start[:-1]]] for dump, lists in zip(dumps, pairs.slots, strict=True)]
     nothing = (leaf[0] == Leaf.NULL) & (leaf[1] == Leaf.NULL)
@@ -161,7 +163,8 @@ def _bound(before: Float64, depth: Float64, *, ceiling: bool) -> Float64:
     bound = np.maximum(np.maximum(before, lent), 1.0) * np.array([rules.jump, rules.jump, rules.norm_jump])
     if ceiling:
         bound[:, :2] = np.minimum(bound[:, :2], rules.ceiling * depth[:, None])
-    return bound
+    limits: Float64 = bound
+    return limits
 
 
 PARAMETER_ROUNDING = 4.0  # a parameter stored once in a coarser dtype: units of that dtype by which Norm and Mean·√n/RMS may move
@@ -200,7 +203,9 @@ def _shown(differences: Differences, noise: Noise, limit: Float64, weight: Bool)
     with np.errstate(invalid="ignore", divide="ignore"):
         against = np.where(differences.compared, differences.relative / floors, -1.0)
         against = np.where(np.isnan(against), -1.0, against)
-    over = (against > 1) | (differences.compared & ~(differences.signed == 0) & (weight | differences.exact | differences.nonfinite)[:, None])
+    over = (against > 1) | (
+        differences.compared & ~(differences.signed == 0) & (weight | differences.exact | differences.nonfinite)[:, None]
+    )
     rows: Int64 = np.arange(len(floors))
     most = np.where(against.max(axis=1, initial=-1.0) > 0, against.argmax(axis=1) if len(against) else 0, NORM)
     difference = differences.relative[rows, most]

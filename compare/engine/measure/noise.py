@@ -44,9 +44,9 @@ def profile() -> Profile:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """One row a pair. ``estimate`` [pairs, 3] (mean, extremes, norm) is the level that each statistic shows, in units of ``unit`` = the rounding
-    of the pair's coarser dtype; NaN-free, inf where a statistic left zero. ``reach`` [pairs, 3] is what one unit of level means for
-    |ΔMean|·√n/RMS, |ΔMax|/scale and |ΔNorm|/Norm."""
+    """One row a pair. ``estimate`` [pairs, 3] (mean, extremes, norm) is the level that each statistic shows, in units of ``unit`` = the
+    rounding of the pair's coarser dtype; NaN-free, inf where a statistic left zero. ``reach`` [pairs, 3] is what one unit of level means
+    for |ΔMean|·√n/RMS, |ΔMax|/scale and |ΔNorm|/Norm."""
 
     estimate: Float64
     unit: Float64

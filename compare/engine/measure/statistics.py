@@ -1,8 +1,9 @@
 """The stored statistics of each side of a pair, combined where a side is several slots, and how far they are apart.
 
 Combining parts p with n_p elements that lie side by side: Max = max, Min = min, Mean = Σ n·mean / Σ n, Norm = √Σ norm².
-Policy: a statistic that is null on one side is left out of the comparison; null on both says nothing. NaN equals NaN and Inf equals the same
-Inf; NaN or Inf on one side only is *nonfinite*. Text compares as text. A scalar is an exact number when it is an integer, else a float64.
+Policy: a statistic that is null on one side is left out of the comparison; null on both says nothing. NaN equals NaN and Inf equals the
+same Inf; NaN or Inf on one side only is *nonfinite*. Text compares as text. A scalar is an exact number when it is an integer, else a
+float64.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ MAX, MIN, MEAN, NORM = Statistic.MAX, Statistic.MIN, Statistic.MEAN, Statistic.N
 @dataclass(frozen=True, slots=True)
 class SideStatistics:
     """One row a pair. ``values`` [pairs, 4] float64, NaN where not ``present``. ``tensor_bits`` is the precision of the tensor's elements,
-    ``stored_bits`` that of the statistics (coarsest part); both EXACT for integers. ``text`` is an index, -1 where the slot holds no text."""
+    ``stored_bits`` that of the statistics (coarsest part); both EXACT for integers. ``text`` is an index, -1 where the slot holds no
+    text.
+    """
 
     values: Float64
     present: Bool
@@ -37,11 +40,12 @@ class SideStatistics:
 class Differences:
     """One row a pair.
 
-    ``compared`` [pairs, 4]: the statistics that both sides have. ``signed`` = right − left. ``slack`` is how far apart two statistics of the
-    *same* tensor may lie because each was rounded when it was stored (and, where parts were combined, summed in another order); ``excess`` =
-    max(|signed| − slack, 0). ``scale`` is what each statistic is measured against: Norm against Norm, Mean against RMS = Norm/√n, Max and Min
-    against the largest extreme. ``relative`` = |signed| / scale, NaN where not compared. ``ulps`` are signed, in units of the coarser side.
-    ``nonfinite``: NaN or Inf on one side only. ``size``: element counts differ, nothing to compare. ``unlike``: texts, or text against number.
+    ``compared`` [pairs, 4]: the statistics that both sides have. ``signed`` = right − left. ``slack`` is how far apart two statistics of
+    the *same* tensor may lie because each was rounded when it was stored (and, where parts were combined, summed in another order);
+    ``excess`` = max(|signed| − slack, 0). ``scale`` is what each statistic is measured against: Norm against Norm, Mean against RMS =
+    Norm/√n, Max and Min against the largest extreme. ``relative`` = |signed| / scale, NaN where not compared. ``ulps`` are signed, in
+    units of the coarser side. ``nonfinite``: NaN or Inf on one side only. ``size``: element counts differ, nothing to compare.
+    ``unlike``: texts, or text against number.
     """
 
     sides: tuple[SideStatistics, SideStatistics]
@@ -62,7 +66,9 @@ class Differences:
 
 
 def stored_bits(dump: Dump) -> UInt8:
-    """Precision of each slot's statistics: that of its dtype where all of them fit it (a bf16 tensor reduced in bf16), else float32, else float64."""
+    """Precision of each slot's statistics: that of its dtype where all of them fit it (a bf16 tensor reduced in bf16), else float32, else
+    float64.
+    """
     slots = dump.slots
     by_dtype = np.array([significand_bits(dtype) for dtype in dump.dtypes] + [EXACT], np.uint8)
     bits = np.where(slots.leaf == Leaf.NUMBER, 53, by_dtype[slots.dtype]).astype(np.uint8)
@@ -74,7 +80,9 @@ def stored_bits(dump: Dump) -> UInt8:
 
 
 def _whole_number(dump: Dump) -> Bool:
-    whole = np.array([name in ("int", "bool") or name.startswith(("int", "uint", "bool", "numpy.int", "numpy.bool")) for name in dump.types] + [False])
+    whole = np.array(
+        [name in ("int", "bool") or name.startswith(("int", "uint", "bool", "numpy.int", "numpy.bool")) for name in dump.types] + [False]
+    )
     return whole[dump.slots.type_name]
 
 
@@ -84,7 +92,13 @@ def _combine(dump: Dump, bits: UInt8, lists: Lists) -> SideStatistics:
     count = len(start)
     if not count:
         return SideStatistics(
-            np.zeros((0, 4)), np.zeros((0, 4), bool), np.zeros(0, np.int64), np.zeros(0, np.uint8), np.zeros(0, np.uint8), np.zeros(0, bool), []
+            np.zeros((0, 4)),
+            np.zeros((0, 4), bool),
+            np.zeros(0, np.int64),
+            np.zeros(0, np.uint8),
+            np.zeros(0, np.uint8),
+            np.zeros(0, bool),
+            [],
         )
     statistics = slots.statistics[at]
     elements = slots.elements[at]
@@ -94,7 +108,9 @@ def _combine(dump: Dump, bits: UInt8, lists: Lists) -> SideStatistics:
     total = np.add.reduceat(elements, start)
     several = lists.counts() > 1
     with np.errstate(invalid="ignore", over="ignore"):
-        values[:, MEAN] = np.where(several, np.add.reduceat(statistics[:, MEAN] * elements, start) / np.maximum(total, 1), statistics[start, MEAN])
+        values[:, MEAN] = np.where(
+            several, np.add.reduceat(statistics[:, MEAN] * elements, start) / np.maximum(total, 1), statistics[start, MEAN]
+        )
         values[:, NORM] = np.where(several, np.sqrt(np.add.reduceat(statistics[:, NORM] ** 2, start)), statistics[start, NORM])
     bitmask = np.bitwise_and.reduceat(slots.present[at], start)
     present = (bitmask[:, None] >> np.arange(4)) & 1 == 1
@@ -107,12 +123,20 @@ def _combine(dump: Dump, bits: UInt8, lists: Lists) -> SideStatistics:
         text[row] = dump.texts[int(slots.text[first[row]])]
     null = slots.leaf[first] == Leaf.NULL
     return SideStatistics(
-        np.where(present, values, np.nan), present, total, np.minimum.reduceat(tensor, start), np.minimum.reduceat(bits[at], start), null, text
+        np.where(present, values, np.nan),
+        present,
+        total,
+        np.minimum.reduceat(tensor, start),
+        np.minimum.reduceat(bits[at], start),
+        null,
+        text,
     )
 
 
 def _slack(side: SideStatistics, lists: Lists, dump: Dump) -> Float64:
-    """Half a unit for each stored number; for combined ones what their parts' halves come to, and in float32 a few units of summation error."""
+    """Half a unit for each stored number; for combined ones what their parts' halves come to, and in float32 a few units of summation
+    error.
+    """
     bits = np.where(side.stored_bits == EXACT, 53, side.stored_bits).astype(np.int32)
     half = ulp(side.values, bits[:, None]) / 2
     several = np.flatnonzero(lists.counts() > 1)
@@ -165,9 +189,22 @@ def differences_of(pairs: Pairs, dumps: tuple[Dump, Dump]) -> Differences:
     unlike = np.array([a != b for a, b in zip(left.text, right.text, strict=True)], bool) if len(pairs) else np.zeros(0, bool)
     equal = (same | within).all(axis=1) & ~nonfinite & ~unlike & ~size
     return Differences(
-        (left, right), compared, signed, slack, np.where(exact[:, None], np.abs(signed), excess), scale, relative, ulps, equal, exact, nonfinite, size,
-        unlike, elements, tensor_bits,
-    )  # fmt: skip
+        (left, right),
+        compared,
+        signed,
+        slack,
+        np.where(exact[:, None], np.abs(signed), excess),
+        scale,
+        relative,
+        ulps,
+        equal,
+        exact,
+        nonfinite,
+        size,
+        unlike,
+        elements,
+        tensor_bits,
+    )
 
 
 def _kind(values: Float64) -> Int32:

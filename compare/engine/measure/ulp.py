@@ -7,7 +7,17 @@ import numpy as np
 from compare.engine.model import Bool, Float64, Int32, UInt8
 
 # Significand bits, the hidden one included. A unit in the last place of x is 2 ** (exponent of x - bits + 1).
-SIGNIFICAND = {"float64": 53, "double": 53, "float32": 24, "float": 24, "float16": 11, "half": 11, "bfloat16": 8, "float8_e4m3fn": 4, "float8_e5m2": 3}
+SIGNIFICAND = {
+    "float64": 53,
+    "double": 53,
+    "float32": 24,
+    "float": 24,
+    "float16": 11,
+    "half": 11,
+    "bfloat16": 8,
+    "float8_e4m3fn": 4,
+    "float8_e5m2": 3,
+}
 EXACT = 0  # integers and booleans: any difference is a difference
 
 
@@ -32,4 +42,5 @@ def representable(value: Float64, bits: UInt8 | Int32) -> Bool:
     usable = np.isfinite(value) & (value != 0)
     mantissa, _ = np.frexp(np.where(usable, value, 1.0))
     scaled = np.ldexp(mantissa, bits.astype(np.int32))
-    return ~usable | (scaled == np.rint(scaled))
+    whole: Bool = ~usable | (scaled == np.rint(scaled))
+    return whole

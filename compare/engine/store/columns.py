@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, overload
 
@@ -41,7 +42,7 @@ class PackedStrings(Sequence[str]):
 
     def __iter__(self) -> Iterator[str]:
         data, offsets = self._data.tobytes(), self._offsets.tolist()
-        for begin, end in zip(offsets, offsets[1:], strict=False):
+        for begin, end in pairwise(offsets):
             yield data[begin:end].decode("utf-8", "surrogatepass")
 
 

@@ -51,15 +51,28 @@ class PartReader:
         module = at("module")
         reason = at("reason")
         document: JsonObject = {
-            "n": n, "module": rows.strings("strings")[module] if module >= 0 else None, "kind": rows.meta["kinds"][str(at("kind"))],
-            "direction": ("forward", "backward")[at("direction")], "call": at("call"), "layer": at("layer"),
-            "role": rows.meta["roles"][str(at("role"))], "grade": rows.meta["grades"].get(str(at("grade")), "no_pair"),
-            "difference": self._optional(at("difference")), "floor": self._optional(at("floor")), "growth": self._optional(at("growth")),
-            "order": at("order"), "of": rows.meta["compared"][case_index],
+            "n": n,
+            "module": rows.strings("strings")[module] if module >= 0 else None,
+            "kind": rows.meta["kinds"][str(at("kind"))],
+            "direction": ("forward", "backward")[at("direction")],
+            "call": at("call"),
+            "layer": at("layer"),
+            "role": rows.meta["roles"][str(at("role"))],
+            "grade": rows.meta["grades"].get(str(at("grade")), "no_pair"),
+            "difference": self._optional(at("difference")),
+            "floor": self._optional(at("floor")),
+            "growth": self._optional(at("growth")),
+            "order": at("order"),
+            "of": rows.meta["compared"][case_index],
             "explanation": rows.meta["reasons"][reason] if reason != NONE else None,
             "origin": rows.meta["origins"][at("origin")] if at("origin") >= 0 else None,
-            "left": [], "right": [], "relation": "none", "confidence": None, "slots": [], "stacks": {"left": [], "right": []},
-        }  # fmt: skip
+            "left": [],
+            "right": [],
+            "relation": "none",
+            "confidence": None,
+            "slots": [],
+            "stacks": {"left": [], "right": []},
+        }
         if node >= 0:
             _Case(self._folder / str(case_index), self._runs).fill(document, node, part)
         return document
@@ -104,7 +117,11 @@ class _Case:
     def _record(self, side: int, record: int) -> JsonObject:
         dump = self.dumps[side]
         index = int(dump.records.class_name[record])
-        return {"name": dump.records.name[record], "class": dump.classes[index] if index >= 0 else None, "call": int(dump.records.call[record])}
+        return {
+            "name": dump.records.name[record],
+            "class": dump.classes[index] if index >= 0 else None,
+            "call": int(dump.records.call[record]),
+        }
 
     def _stack(self, side: int, records: list[int]) -> list[str]:
         dump = self.dumps[side]
@@ -115,9 +132,11 @@ class _Case:
         dump = self.dumps[side]
         dtype, shape = int(dump.slots.dtype[slot]), int(dump.slots.shape[slot])
         return {
-            "record": dump.records.name[int(dump.slots.record[slot])], "slot": dump.slot_names[int(dump.slots.name[slot])],
-            "dtype": dump.dtypes[dtype] if dtype >= 0 else None, "shape": list(dump.shapes[shape]) if shape >= 0 else None,
-        }  # fmt: skip
+            "record": dump.records.name[int(dump.slots.record[slot])],
+            "slot": dump.slot_names[int(dump.slots.name[slot])],
+            "dtype": dump.dtypes[dtype] if dtype >= 0 else None,
+            "shape": list(dump.shapes[shape]) if shape >= 0 else None,
+        }
 
     def _pair(self, pair: int) -> JsonObject:
         columns, meta = self.columns, self.columns.meta
@@ -130,12 +149,22 @@ class _Case:
         named = meta["quantities"][quantity] if quantity >= 0 else {"en": "the same tensor", "zh": "同一个张量"}
         floor = float(columns.array("floor")[pair])
         return {
-            "group": meta["groups"][str(int(columns.array("group")[pair]))], "slot": shown[0]["slot"], "left": ends[LEFT], "right": ends[RIGHT],
+            "group": meta["groups"][str(int(columns.array("group")[pair]))],
+            "slot": shown[0]["slot"],
+            "left": ends[LEFT],
+            "right": ends[RIGHT],
             "relation": meta["relations"][str(int(columns.array("relation")[pair]))],
-            "reason": {"code": reason["code"], "text": {language: _sentence(text, named[language]) for language, text in reason["text"].items()}},
-            "elsewhere": elsewhere != 0, "state": self._state(pair, grade), "grade": grade, "order": int(columns.array("position")[pair]),
-            "floor": None if math.isnan(floor) else floor, "statistics": self._statistics(pair),
-        }  # fmt: skip
+            "reason": {
+                "code": reason["code"],
+                "text": {language: _sentence(text, named[language]) for language, text in reason["text"].items()},
+            },
+            "elsewhere": elsewhere != 0,
+            "state": self._state(pair, grade),
+            "grade": grade,
+            "order": int(columns.array("position")[pair]),
+            "floor": None if math.isnan(floor) else floor,
+            "statistics": self._statistics(pair),
+        }
 
     def _slots(self, side: int, pair: int) -> list[int]:
         start = self.columns.array(f"{SIDES[side]}_start")
@@ -163,14 +192,25 @@ class _Case:
                 continue
             known = bool(compared[statistic])
             finite = known and math.isfinite(signed[statistic])
-            relative = float(signed[statistic] / scale[statistic]) if finite and scale[statistic] > 0 else 0.0 if finite and signed[statistic] == 0 else None
-            found.append({
-                "name": statistic.name.lower(),
-                "left": _value(float(values[LEFT][statistic])) if present[LEFT][statistic] else None,
-                "right": _value(float(values[RIGHT][statistic])) if present[RIGHT][statistic] else None,
-                "difference": float(signed[statistic]) if finite else None, "relative": relative, "of": MEASURED_BY[statistic],
-                "ulps": float(ulps[statistic]) if known and math.isfinite(ulps[statistic]) else None, "over": bool(over[statistic]),
-            })  # fmt: skip
+            relative = (
+                float(signed[statistic] / scale[statistic])
+                if finite and scale[statistic] > 0
+                else 0.0
+                if finite and signed[statistic] == 0
+                else None
+            )
+            found.append(
+                {
+                    "name": statistic.name.lower(),
+                    "left": _value(float(values[LEFT][statistic])) if present[LEFT][statistic] else None,
+                    "right": _value(float(values[RIGHT][statistic])) if present[RIGHT][statistic] else None,
+                    "difference": float(signed[statistic]) if finite else None,
+                    "relative": relative,
+                    "of": MEASURED_BY[statistic],
+                    "ulps": float(ulps[statistic]) if known and math.isfinite(ulps[statistic]) else None,
+                    "over": bool(over[statistic]),
+                }
+            )
         return found
 
     def _scalar(self, slots: list[int], leaves: list[int], *, equal: bool) -> JsonObject:
@@ -183,7 +223,16 @@ class _Case:
                 shown.append(_value(float(table.statistics[slot, Statistic.MAX])))
             else:
                 shown.append(None)
-        return {"name": "value", "left": shown[LEFT], "right": shown[RIGHT], "difference": None, "relative": None, "of": None, "ulps": None, "over": not equal}
+        return {
+            "name": "value",
+            "left": shown[LEFT],
+            "right": shown[RIGHT],
+            "difference": None,
+            "relative": None,
+            "of": None,
+            "ulps": None,
+            "over": not equal,
+        }
 
     def _alone(self, records: list[list[int]], paired: list[JsonObject]) -> list[JsonObject]:
         """Slots of the node's records that are in no pair: the reader sees that they exist."""
@@ -196,12 +245,22 @@ class _Case:
                     end = self._end(side, slot)
                     if (end["record"], end["slot"]) in known or dump.slots.leaf[slot] in (Leaf.NULL, Leaf.PLACEHOLDER):
                         continue
-                    found.append({
-                        "group": self.columns.meta["groups"][str(int(dump.slots.group[slot]))], "slot": end["slot"],
-                        "left": [end] if side == LEFT else [], "right": [end] if side == RIGHT else [], "relation": "none", "reason": None,
-                        "elsewhere": False, "state": f"{name}_only", "grade": "no_pair", "order": -1, "floor": None,
-                        "statistics": self._single(side, slot),
-                    })  # fmt: skip
+                    found.append(
+                        {
+                            "group": self.columns.meta["groups"][str(int(dump.slots.group[slot]))],
+                            "slot": end["slot"],
+                            "left": [end] if side == LEFT else [],
+                            "right": [end] if side == RIGHT else [],
+                            "relation": "none",
+                            "reason": None,
+                            "elsewhere": False,
+                            "state": f"{name}_only",
+                            "grade": "no_pair",
+                            "order": -1,
+                            "floor": None,
+                            "statistics": self._single(side, slot),
+                        }
+                    )
         return found
 
     def _single(self, side: int, slot: int) -> list[JsonObject]:
@@ -213,8 +272,9 @@ class _Case:
             return [{**empty, "name": "value", SIDES[side]: _value(float(dump.slots.statistics[slot, Statistic.MAX]))}]
         return [
             {**empty, "name": s.name.lower(), SIDES[side]: _value(float(dump.slots.statistics[slot, s]))}
-            for s in SHOWN if dump.slots.present[slot] >> s & 1
-        ]  # fmt: skip
+            for s in SHOWN
+            if dump.slots.present[slot] >> s & 1
+        ]
 
     @staticmethod
     def _mark_first(slots: list[JsonObject]) -> None:

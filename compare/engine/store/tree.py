@@ -18,11 +18,33 @@ FORMAT = 1
 ALIGN = 8
 
 DTYPES = {
-    "parent": "int32", "size": "int32", "depth": "uint8", "kind": "uint8", "name": "int32", "right_name": "int32", "module": "int32",
-    "left_class": "int32", "right_class": "int32", "left_count": "uint8", "right_count": "uint8", "direction": "uint8", "call": "int32", "layer": "int16",
-    "role": "uint8", "grade": "uint8", "difference": "float32", "floor": "float32", "worst": "float32", "growth": "float32",
-    "inside_origin": "int32", "inside_inherited": "int32", "inside_amplified": "int32", "order": "int32", "origin": "int16", "reason": "uint8",
-}  # fmt: skip
+    "parent": "int32",
+    "size": "int32",
+    "depth": "uint8",
+    "kind": "uint8",
+    "name": "int32",
+    "right_name": "int32",
+    "module": "int32",
+    "left_class": "int32",
+    "right_class": "int32",
+    "left_count": "uint8",
+    "right_count": "uint8",
+    "direction": "uint8",
+    "call": "int32",
+    "layer": "int16",
+    "role": "uint8",
+    "grade": "uint8",
+    "difference": "float32",
+    "floor": "float32",
+    "worst": "float32",
+    "growth": "float32",
+    "inside_origin": "int32",
+    "inside_inherited": "int32",
+    "inside_amplified": "int32",
+    "order": "int32",
+    "origin": "int16",
+    "reason": "uint8",
+}
 
 
 def encode_tree(columns: Mapping[str, NDArray[Any]], strings: Sequence[str], facts: JsonObject) -> bytes:

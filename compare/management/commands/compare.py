@@ -23,12 +23,17 @@ STATUS = {"identical": AGREES, "consistent": AGREES, "diverged": DIVERGED, "not_
 
 
 class Command(BaseCommand):
-    help = "Compares two dumps: where do they first part, and why. Exit status 0 agrees, 1 diverged, 2 bad input, 3 not comparable, 4 internal error."
+    help = (
+        "Compares two dumps: where do they first part, and why. "
+        "Exit status: 0 identical or consistent, 1 diverged, 2 bad input, 3 not comparable, 4 internal error."
+    )
     requires_system_checks: Sequence[str] = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("paths", nargs="*", metavar="LEFT RIGHT", help="a dump.json, rank folder, step folder, run root or archive")
-        parser.add_argument("--left", action="append", default=[], metavar="PATH", help="the left side; may repeat where it is one rank per archive")
+        parser.add_argument(
+            "--left", action="append", default=[], metavar="PATH", help="the left side; may repeat where it is one rank per archive"
+        )
         parser.add_argument("--right", action="append", default=[], metavar="PATH", help="the right side; may repeat")
         parser.add_argument("--json", metavar="FILE", help="write the verdict document (- for standard output)")
         parser.add_argument("--step", metavar="N|L:R")
@@ -51,7 +56,7 @@ class Command(BaseCommand):
             status = BAD_INPUT
         except KeyboardInterrupt:
             status = _say("stopped")
-        except Exception:  # anything else is a fault of ours: one line, the rest in a log
+        except Exception:  # noqa: BLE001 – anything else is a fault of ours: one line, the rest in a log
             status = _internal()
         sys.exit(status)
 
@@ -93,7 +98,8 @@ def _write(comparison: Comparison, target: str | None) -> None:
 def _summary(document: JsonObject) -> str:
     lines = [document["headline"]["en"]]
     for origin in document.get("origins") or []:
-        lines.append(f"  {origin['kind']}: {origin['module']} {origin['slot']} ({origin['order']} of {origin['of']}, confidence {origin['confidence']})")
+        place = f"{origin['order']} of {origin['of']}, confidence {origin['confidence']}"
+        lines.append(f"  {origin['kind']}: {origin['module']} {origin['slot']} ({place})")
         lines += [f"    {cause['text']['en']} ({cause['score']:.2f})" for cause in origin["causes"][:3]]
     failed = [premise["code"] for premise in document.get("premises") or [] if premise["state"] == "failed"]
     if failed:
