@@ -74,6 +74,7 @@ def run_lost(run: Run, code: str, **params: Any) -> None:
     attempt = work.Attempt(Run, run.pk, run.attempt)
     log.warning("attempt %d of run %s ended without a word: %s", run.attempt, run.pk, code)
     with suppress(Cancelled):  # somebody else settled it
+        storage.clear_attempt(run)
         if run.attempt < limits.RUN_ATTEMPTS:
             attempt.write(state=Run.State.QUEUED, progress={}, rung_at=None)
             broker.ring(run)
@@ -92,6 +93,7 @@ def comparison_lost(comparison: Comparison, code: str, **params: Any) -> None:
     else:
         with suppress(Cancelled):  # somebody else settled it
             attempt.settle(Comparison.State.INTERRUPTED, error=problem(code, comparison.name, **params), **comparisons.NO_VERDICT)
+    storage.clear_attempt(comparison)
     comparison.refresh_from_db()
 
 

@@ -65,8 +65,13 @@ def attempt(row: Job, number: int) -> Path:
 
 def clear_attempts(row: Job) -> None:
     """Remove whatever earlier attempts left, and make the folder that the next one builds in."""
-    folder = _made(job(row))
-    for left_over in (*folder.glob("attempt-*"), *folder.glob(".attempt-*")):  # the engine builds beside its destination
+    for left_over in _attempts(_made(job(row))):
+        remove(left_over)
+
+
+def clear_attempt(row: Job) -> None:
+    """Remove what the row's present attempt left when it died, and nothing that a later one is making."""
+    for left_over in _attempts(job(row), row.attempt):
         remove(left_over)
 
 
@@ -97,7 +102,7 @@ def remove(path: Path) -> None:
 
 
 def everything() -> Iterator[tuple[Path, str, type[Model] | None]]:
-    """Every file and folder that should have a row: where it is, the row's key and model. Multipart files on their way in have none."""
+    """Every file and folder that should have a row: where it is, the row's key and model. What is still in the making has none."""
     for path in (root() / "uploads").glob("*.part"):
         yield path, path.stem, Upload
     for path in (root() / "uploads" / "incoming").glob("*"):
@@ -107,10 +112,16 @@ def everything() -> Iterator[tuple[Path, str, type[Model] | None]]:
     for folder, model in (("runs", Run), ("comparisons", Comparison)):
         for path in (root() / folder).glob("*"):
             yield path, path.name, model
+            yield from ((left_over, left_over.name, None) for left_over in _attempts(path))
 
 
 def free_bytes() -> int:
     return shutil.disk_usage(_made(root())).free
+
+
+def _attempts(folder: Path, number: int | str = "*") -> list[Path]:
+    # The engine builds in a hidden folder beside its destination.
+    return [*folder.glob(f"attempt-{number}.*"), *folder.glob(f".attempt-{number}.*")]
 
 
 def _made(folder: Path) -> Path:

@@ -106,6 +106,15 @@ def test_a_silent_comparison_is_interrupted_and_a_living_one_is_not(runs, compar
     assert (comparison.state, comparison.error["code"], comparison.verdict) == ("interrupted", "worker_lost", "")
 
 
+def test_what_a_dead_attempt_left_is_removed_and_what_the_next_one_makes_is_not(comparison):
+    old, new = (storage.job(comparison) / f".attempt-{number}.tmp.77.tmp" for number in (1, 11))
+    for folder in (old, new):
+        folder.mkdir(parents=True)
+    Comparison.objects.update(state="running", attempt=1, heartbeat_at=ago(31))
+    recovery.reap_interrupted()
+    assert (old.exists(), new.exists()) == (False, True)
+
+
 def test_a_silent_comparison_that_was_to_be_cancelled_is_cancelled(comparison):
     Comparison.objects.update(state="running", attempt=1, heartbeat_at=ago(31), cancel_requested_at=ago(20))
     recovery.reap_interrupted()
@@ -147,7 +156,7 @@ def test_files_that_no_row_owns_are_swept_when_they_are_old_enough(runs, compari
     kept = files_below(data_folder)
     orphans = [
         storage.part("gone"), storage.incoming() / "half", storage.blob("ab" * 32),
-        data_folder / "runs" / "gone" / "columns.npy", data_folder / "comparisons" / "gone" / "attempt-1.tmp" / "x",
+        data_folder / "runs" / "gone" / "columns.npy", storage.job(comparison) / ".attempt-1.tmp.77.tmp" / "x",
     ]
     for orphan in orphans:
         orphan.parent.mkdir(parents=True, exist_ok=True)

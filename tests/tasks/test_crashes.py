@@ -79,6 +79,7 @@ def test_a_worker_that_is_killed_leaves_a_comparison_that_says_interrupted_and_r
     found = stack.comparison(slug, "interrupted", seconds=30)
     assert found["error"]["code"] in {"worker_lost", "worker_killed"}
     assert found["verdict"] is None
+    assert attempts_left(stack) == []
     assert stack.get(f"/api/v1/comparisons/{slug}/tree/").json()["code"] == "not_ready"
     assert stack.post(f"/api/v1/comparisons/{slug}/retry/", {}).json()["state"] == "queued"
     assert stack.comparison(slug, "done")["error"] is None
@@ -97,6 +98,16 @@ def test_a_process_that_runs_out_of_memory_interrupts_its_comparison_at_once_and
     assert is_right(stack.comparison(small(stack)))
     stack.post(f"/api/v1/comparisons/{slug}/retry/", {})
     stack.comparison(slug, "done")
+
+
+def test_work_that_takes_too_long_is_ended_and_says_so(start_stack, long_pair):
+    stack = start_stack(PROBE_TASK_TIME_LIMIT_SECONDS="20")
+    slug = running(stack, long_pair)
+    stack.child("worker").children()[0].suspend()  # it hangs
+    found = stack.comparison(slug, "interrupted", seconds=45)
+    assert (found["error"]["code"], found["error"]["params"]) == ("time_limit", {"seconds": 20})
+    assert attempts_left(stack) == []
+    assert is_right(stack.comparison(small(stack)))
 
 
 def test_a_run_whose_reader_is_killed_is_read_again_by_itself_and_what_waits_for_it_finishes(stack, long_pair):
