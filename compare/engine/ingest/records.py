@@ -71,7 +71,7 @@ class RecordColumns:
         rows[name] = len(rows)
         stem, direction, call = split_call(name)
         stems = self.stems[direction]
-        index = stems.get(stem, -1)
+        index = stems.get(stem, -1) if call >= 0 else -1
         if index < 0:
             parts = parse(name)
             index = len(self.stem_parts)

@@ -206,5 +206,5 @@ def test_a_long_chain_without_backwards_costs_no_square(tmp_path: Path) -> None:
     chain = [f"Functional.f.{n}.forward" for n in range(count)]
     backward = [name.replace("forward", "backward") for name in chain[1::2]]
     construct = dict(zip(chain, [None, *chain], strict=False)) | dict.fromkeys(backward)
-    dump = read_one(tmp_path, dump_json(dict.fromkeys([*chain, *backward], {}), level="mix"), construct=json.dumps(construct).encode())
+    dump = read_one(tmp_path, dump_json({name: {} for name in [*chain, *backward]}, level="mix"), construct=json.dumps(construct).encode())
     assert parent_names(dump)[backward[-1]] == backward[-2]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from compare.engine.ingest.names import parse, split_call
@@ -43,12 +43,14 @@ def test_a_name_says_kind_direction_call_path_and_class(name: str, expected: tup
 
 
 def test_the_call_number_is_taken_out_of_names_that_say_the_same_otherwise() -> None:
-    assert split_call("Functional.linear.7.forward") == ("Functional.linear..forward", 7)
-    assert split_call("Module.a.Linear.forward.12") == ("Module.a.Linear.forward.", 12)
-    assert split_call("optimizer") == ("optimizer", -1)
+    assert split_call("Functional.linear.7.forward") == ("Functional.linear", "forward", 7)
+    assert split_call("Module.a.Linear.forward.12") == ("Module.a.Linear.forward", "", 12)
+    assert split_call("optimizer") == ("optimizer", "", -1)
+    assert split_call("Module.a.Linear.forward.٣") == ("Module.a.Linear.forward.٣", "", -1)
 
 
 @given(names=st.lists(CALL_NAMES | GRADIENT_NAMES | st.sampled_from(list(NAMES)), unique=True, max_size=30))
+@example(names=["Functional.x.3.forward", "Functional.x.forward.3", "Functional.xforward.3", "Functional.x", "Module.a.M.parameters_grad"])
 def test_rows_of_many_names_say_what_each_name_says_alone(names: list[str]) -> None:
     records = RecordColumns()
     for name in names:
