@@ -96,7 +96,8 @@ def test_an_upload_that_another_request_writes_is_locked(live_stack):
     url = begin(live_stack, 1000)
     with open_patch(live_stack, url, 0, 1000) as link:
         link.sendall(b"x" * 10)
-        locked = until("the first request holds the lock", lambda: (a := patch(live_stack, url, 0, b"y")).status == 423 and a)
+        # At a wrong offset, so that asking before the first request holds the lock writes nothing.
+        locked = until("the first request holds the lock", lambda: (a := patch(live_stack, url, 999, b"y")).status == 423 and a)
         assert locked.json()["code"] == "upload_locked"
 
 
