@@ -15,6 +15,7 @@ import pytest
 
 from probe_web.checks import file_system_of
 from probe_web.embedded import address, broker, migrations
+from probe_web.embedded.__main__ import Local, options
 from probe_web.embedded.children import Child
 from probe_web.embedded.lock import DataFolder
 from probe_web.embedded.places import LONGEST_SOCKET_PATH, broker_socket
@@ -109,6 +110,39 @@ class TestAddress:
         host = address.url("0.0.0.0", 8123).removeprefix("http://").rsplit(":", 1)[0]
         with socket.socket() as probe:
             probe.bind((host, 0))
+
+
+class TestBeyondLoopback:
+    """--host with an address that others reach. Told what it was asked for, it listens on loopback here all the same."""
+
+    def local(self, data: Path, *arguments: str) -> Local:
+        with address.listen("127.0.0.3", None) as listener:
+            return Local(options(["--host", "0.0.0.0", *arguments]), data, listener)
+
+    def test_it_says_the_address_for_teammates_and_one_that_opens_the_lists(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("PROBE_LISTS_KEY", raising=False)
+        local = self.local(tmp_path)
+        local.welcome()
+        said = capsys.readouterr().out
+        assert f"{local.url}/\n" in said
+        assert f"{local.url}/?key={local.lists_key}" in said
+        assert len(local.lists_key) >= 16
+        assert "0.0.0.0" not in local.url
+        assert local.environment["PROBE_LOOPBACK_ONLY"] == "false"
+        assert socket.gethostname() in local.environment["PROBE_HOST_NAMES"].split(",")
+        assert (tmp_path / "lists-key").stat().st_mode & 0o077 == 0
+
+    def test_the_key_is_kept_over_starts_unless_another_one_is_given(self, tmp_path: Path) -> None:
+        assert self.local(tmp_path).lists_key == self.local(tmp_path).lists_key
+        assert self.local(tmp_path, "--key", "ours").environment["PROBE_LISTS_KEY"] == "ours"
+
+    def test_on_loopback_there_is_no_key(self, tmp_path: Path) -> None:
+        with address.listen("127.0.0.3", None) as listener:
+            local = Local(options(["--host", "127.0.0.3"]), tmp_path, listener)
+        assert local.lists_key == ""
+        assert not (tmp_path / "lists-key").exists()
 
 
 class TestBroker:
