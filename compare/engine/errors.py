@@ -23,6 +23,14 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "Lists are open to the machine that runs this server only",
         "Open the link that the start-up printed, or send its key",
     ),
+    "host_not_served": (
+        "This server does not answer to the host name {host}",
+        "Open the address that the start-up printed, or let the operator add the name to PROBE_HOST_NAMES",
+    ),
+    "foreign_origin": (
+        "A page of another site ({origin}) sent this request",
+        "Open the product's own page, or let the operator add that site to PROBE_TRUSTED_ORIGINS",
+    ),
     "request_too_large": ("The request is larger than this address takes", "Send files through /api/v1/uploads/"),
     "too_many_files": ("A run holds at most {limit} files", "Send them as one archive"),
     "internal": ("The server failed to do this; the log knows it as {reference}", "Try again, and report that reference if it repeats"),

@@ -14,12 +14,12 @@ import numpy as np
 
 from compare.engine.align.conventions import decoder, fill
 from compare.engine.diagnose.case import Case, maker_of, module_name
-from compare.engine.measure.grades import Grade, Grades, grades_of
+from compare.engine.measure.grades import Grade, grades_of
 from compare.engine.measure.noise import profile
-from compare.engine.model import Direction, Group, Int64
+from compare.engine.model import Bool, Direction, Group, Int64
 
 MOST_ORIGINS = 16
-PRECEDES_WEIGHTS = 1.5  # how far beyond its limit an activation must be to count before a parameter that plainly differs
+CLEAR = 1.5  # how far beyond its limit a pair must be to need no second sign, and to count before a parameter that plainly differs
 INDEPENDENT_RATIO = 3.0  # and to be told from a consequence of an earlier origin
 MANY_CONSEQUENCES = 8
 
@@ -48,13 +48,13 @@ class Origin:
 def diagnose_origins(case: Case) -> tuple[Case, list[Origin]]:
     """The origins in execution order, and the case with its grades settled: judged against the level before the first of them."""
     weights = np.flatnonzero(case.grades.weight)
-    first = _first_beyond(case, weights)
+    case, first, chance = _symptom(case, weights)
     if first is None and not len(weights):
         return case, []
     symptom = None if first is None else _followed_back(case, first)
     clearest = 0.0 if first is None else float(case.grades.ratio[first])
     begins = min(x for x in (symptom, int(weights[0]) if len(weights) else None) if x is not None)
-    case = replace(case, grades=_settled(case, begins, symptom), _representatives={})
+    case = _graded(case, chance, begins, symptom)
     found = [_weights(case, pair) for pair in _once_a_module(case, weights)]
     if symptom is not None and (not len(weights) or symptom < weights[0]):
         found.append(_activation(case, symptom, clearest))
@@ -65,20 +65,59 @@ def diagnose_origins(case: Case) -> tuple[Case, list[Origin]]:
     return case, found[:MOST_ORIGINS]
 
 
+def _graded(case: Case, chance: Bool, begins: int | None = None, stands_out: int | None = None) -> Case:
+    grades = grades_of(
+        case.pairs,
+        case.dumps,
+        case.layer,
+        case.differences,
+        case.noise,
+        exact=case.exact,
+        begins=begins,
+        stands_out=stands_out,
+        chance=chance,
+    )
+    return replace(case, grades=grades, _representatives={})
+
+
+def _symptom(case: Case, weights: Int64) -> tuple[Case, int | None, Bool]:
+    """The first pair that diverges and does not stand alone. Of many honest pairs one or the other leaves its limit by chance; a fault
+    shows in more than one statistic, far over the limit, or in what is made of the tensor.
+    """
+    chance = np.zeros(len(case.pairs), bool)
+    while True:
+        first = _first_beyond(case, weights)
+        if first is None or case.exact or _corroborated(case, first):
+            return case, first, chance
+        chance |= _same_tensor(case, first)
+        case = _graded(case, chance)
+
+
+def _same_tensor(case: Case, pair: int) -> Bool:
+    quantity = case.pairs.quantity
+    same: Bool = (quantity == quantity[pair]) & (case.nodes.call[case.pairs.node] == case.call(pair)) & (quantity >= 0)
+    same[pair] = True
+    return same
+
+
+def _corroborated(case: Case, pair: int) -> bool:
+    if case.grades.ratio[pair] >= CLEAR:
+        return True
+    over = case.noise.estimate[pair] > case.grades.limit[pair]
+    later = (case.grades.grade == Grade.DIVERGED) & ~case.grades.weight & ~_same_tensor(case, pair)
+    return int(over.sum()) > 1 or bool(later[pair:].any())
+
+
 def _first_beyond(case: Case, weights: Int64) -> int | None:
     """The first pair in execution order that diverges, parameters aside. Gradients count only when forward pass and weights agree."""
     beyond = (case.grades.grade == Grade.DIVERGED) & ~case.grades.weight & (case.pairs.group != Group.PARAMETERS)
     forward = beyond & (case.pairs.direction == Direction.FORWARD)
     if len(weights):
-        clear = case.grades.ratio >= PRECEDES_WEIGHTS
+        clear = case.grades.ratio >= CLEAR
         before = np.flatnonzero(forward & clear & (np.arange(len(forward)) < weights[0]))
         return int(before[0]) if len(before) else None
     rows = np.flatnonzero(forward) if forward.any() else np.flatnonzero(beyond)
     return int(rows[0]) if len(rows) else None
-
-
-def _settled(case: Case, begins: int, symptom: int | None) -> Grades:
-    return grades_of(case.pairs, case.dumps, case.layer, case.differences, case.noise, exact=case.exact, begins=begins, stands_out=symptom)
 
 
 def _sources(case: Case, pair: int) -> tuple[list[int], bool]:
@@ -174,7 +213,7 @@ def _activation(case: Case, pair: int, clearest: float) -> Origin:
     elif gap:
         kind, before = Kind.BETWEEN, module
         after = _last_clean(case, pair, sources)
-        module = _common_parent(after, before)
+        module = (None if quantity is not None else _container(case, pair)) or _common_parent(after, before)
     node = _node_of(case, module if kind is not Kind.BETWEEN else before, pair)
     return Origin(pair, node, module, kind, after, before, max(clearest, float(case.grades.ratio[pair])))
 
@@ -189,6 +228,17 @@ def _last_clean(case: Case, pair: int, sources: list[int]) -> str | None:
         (case.pairs.group[:pair] == Group.OUTPUT) & case.grades.comparable[:pair] & (case.pairs.node[:pair] != case.pairs.node[pair])
     )
     return module_name(case, int(case.pairs.node[before[-1]])) if len(before) else None
+
+
+def _container(case: Case, pair: int) -> str | None:
+    """The innermost module around a pair's node whose own inputs were compared and agree: the step happened inside it."""
+    node = int(case.nodes.parent[case.pairs.node[pair]])
+    while node >= 0:
+        takes_in = (case.pairs.node == node) & (case.pairs.group == Group.INPUT) & case.grades.comparable & ~case.grades.argument
+        if takes_in.any() and not (case.grades.grade[takes_in] == Grade.DIVERGED).any():
+            return module_name(case, node)
+        node = int(case.nodes.parent[node])
+    return None
 
 
 def _common_parent(after: str | None, before: str | None) -> str:

@@ -69,11 +69,13 @@ def grades_of(
     exact: bool,
     begins: int | None = None,
     stands_out: int | None = None,
+    chance: Bool | None = None,
 ) -> Grades:
     """``layer``: the layer of each pair's node (-1 outside). ``exact``: any pair that is not equal counts as diverged.
 
     Once the diagnosis knows where the sides part, it asks again: ``begins`` is the pair at which the level is frozen, and ``stands_out``
-    the pair that the search was led back to, which diverges although by less than its limit.
+    the pair that the search was led back to, which diverges although by less than its limit. ``chance`` marks pairs that left their limit
+    by chance: they count as noise.
     """
     leaf = [dump.slots.leaf[lists.values[lists.start[:-1]]] for dump, lists in zip(dumps, pairs.slots, strict=True)]
     nothing = (leaf[0] == Leaf.NULL) & (leaf[1] == Leaf.NULL)
@@ -88,7 +90,8 @@ def grades_of(
     estimate = np.where((judged & ~integer)[:, None], noise.estimate, 0.0)
     backward = pairs.direction == Direction.BACKWARD
     same_forward = bool(differences.equal[judged & ~backward].all())
-    level, limit = _limits(estimate, sudden, depth, backward, begins)
+    chance = np.zeros(len(pairs), bool) if chance is None else chance
+    level, limit = _limits(estimate, sudden, depth, backward, begins, chance)
     limit[backward] *= 1.0 if same_forward else profile().gradient_caution
     if stands_out is not None and (estimate[stands_out] <= limit[stands_out]).all():
         limit[stands_out] = np.minimum(limit[stands_out], estimate[stands_out] / LED_BACK)
@@ -98,6 +101,7 @@ def grades_of(
     weight = comparable & parameter & _parameters_differ(differences)
     ratio = np.where(sudden | weight, np.inf, ratio)
     beyond = (ratio > 1) | (exact & comparable & ~differences.equal)
+    beyond &= ~chance
     if begins is not None:
         beyond &= np.arange(len(pairs)) >= begins
     rounding = (differences.excess <= 0) | ~differences.compared
@@ -133,7 +137,7 @@ def _premise(pairs: Pairs) -> Bool:
 LED_BACK = 1.01  # how far over its limit a pair is shown that only its consequences gave away
 
 
-def _limits(estimate: Float64, sudden: Bool, depth: Float64, backward: Bool, begins: int | None) -> tuple[Float64, Float64]:
+def _limits(estimate: Float64, sudden: Bool, depth: Float64, backward: Bool, begins: int | None, chance: Bool) -> tuple[Float64, Float64]:
     level, limit = np.zeros_like(estimate), np.ones_like(estimate)
     start = np.zeros(3)
     for phase, last in ((~backward, False), (backward, True)):
@@ -142,7 +146,7 @@ def _limits(estimate: Float64, sudden: Bool, depth: Float64, backward: Bool, beg
             continue
         before = _before(estimate[rows], start)
         bound = _bound(before, depth[rows], ceiling=not last)
-        beyond = (estimate[rows] > bound).any(axis=1) | sudden[rows] if begins is None else rows >= begins
+        beyond = ((estimate[rows] > bound).any(axis=1) & ~chance[rows]) | sudden[rows] if begins is None else rows >= begins
         if beyond.any():
             first = int(np.argmax(beyond))
             frozen = before[first]
