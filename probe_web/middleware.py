@@ -16,6 +16,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, JsonResponse
 from django.http.request import split_domain_port
 
+from compare.services.refusals import sentence
 from probe_web import access
 
 Handler = Callable[[HttpRequest], HttpResponse]
@@ -25,8 +26,8 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 LISTS = re.compile(r"^/api/v1/(runs|comparisons)/?$")
 
 
-def refusal(status: HTTPStatus, code: str, message: str, **params: str) -> JsonResponse:
-    return JsonResponse({"code": code, "params": params, "message": message}, status=status)
+def refused(code: str, status: HTTPStatus, **params: str) -> JsonResponse:
+    return JsonResponse({"code": code, "params": params, "message": sentence(code, params)}, status=status)
 
 
 def names_this_server(host: str) -> bool:
@@ -54,12 +55,7 @@ class HostCheck:
         sent = request.META.get("HTTP_HOST") or request.META.get("SERVER_NAME", "")
         host, _port = split_domain_port(sent)
         if not host or not names_this_server(host):
-            return refusal(
-                HTTPStatus.BAD_REQUEST,
-                "host_not_served",
-                f"This server does not answer to the host name {sent[:100]!r}. Its operator can add it with PROBE_HOST_NAMES.",
-                host=sent[:100],
-            )
+            return refused("host_not_served", HTTPStatus.BAD_REQUEST, host=sent[:100])
         return self.get_response(request)
 
 
@@ -73,21 +69,11 @@ class OriginCheck:
         if request.method in SAFE_METHODS:
             return self.get_response(request)
         origin = request.headers.get("Origin")
-        own = {f"{request.scheme}://{request.get_host()}", settings.PUBLIC_URL, *settings.TRUSTED_ORIGINS}
-        foreign = request.headers.get("Sec-Fetch-Site") == "cross-site" if origin is None else origin not in own
-        if foreign:
-            return self.refuse(origin)
+        own = {f"{request.scheme}://{request.get_host()}", settings.PUBLIC_URL}
+        foreign = request.headers.get("Sec-Fetch-Site") == "cross-site" or (origin is not None and origin not in own)
+        if foreign and origin not in settings.TRUSTED_ORIGINS:
+            return refused("foreign_origin", HTTPStatus.FORBIDDEN, origin=(origin or "")[:200])
         return self.get_response(request)
-
-    @staticmethod
-    def refuse(origin: str | None) -> HttpResponse:
-        return refusal(
-            HTTPStatus.FORBIDDEN,
-            "foreign_origin",
-            "This request was sent by a page of another site and was refused. Open the product's own page, or add the site's origin to "
-            "PROBE_TRUSTED_ORIGINS.",
-            origin=(origin or "")[:200],
-        )
 
 
 class ListsGate:
@@ -100,12 +86,7 @@ class ListsGate:
         if request.path == "/" and "key" in request.GET and settings.LISTS_KEY:
             return self.take_key(request)
         if request.method in SAFE_METHODS and LISTS.match(request.path) and not access.lists_are_open(request):
-            return refusal(
-                HTTPStatus.FORBIDDEN,
-                "lists_closed",
-                "The lists of runs and comparisons are shown on the machine that the server runs on. Elsewhere they need the key that "
-                "the server printed when it started.",
-            )
+            return refused("lists_closed", HTTPStatus.FORBIDDEN)
         return self.get_response(request)
 
     @staticmethod

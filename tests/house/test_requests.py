@@ -68,6 +68,7 @@ class TestOrigin:
             {"HTTP_ORIGIN": "https://127.0.0.1:8000"},
             {"HTTP_ORIGIN": "http://127.0.0.1:8000.evil.example"},
             {"HTTP_SEC_FETCH_SITE": "cross-site"},
+            {"HTTP_SEC_FETCH_SITE": "cross-site", "HTTP_ORIGIN": "http://127.0.0.1:8000"},
             {"HTTP_ORIGIN": ""},
         ],
     )
@@ -89,7 +90,7 @@ class TestOrigin:
 
     def test_an_origin_that_the_operator_trusts_may_post(self, client: Client, settings: Any) -> None:
         settings.TRUSTED_ORIGINS = ["https://probe.example"]
-        headers = {"HTTP_ORIGIN": "https://probe.example"}
+        headers = {"HTTP_ORIGIN": "https://probe.example", "HTTP_SEC_FETCH_SITE": "cross-site"}
         assert client.post("/api/v1/nothing/", **headers).status_code == 404
 
 
