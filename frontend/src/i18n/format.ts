@@ -95,6 +95,8 @@ export function ulps(value: Figure): string {
   const named = special(plain);
   if (named !== null) return named;
   const size = Math.abs(plain);
+  // Half a step and less is no step: +0 and −0 would name a direction that is not there.
+  if (size < 0.5) return "0";
   const text = size >= 1e6 ? magnitude(size) : size.toFixed(0);
   return plain > 0 ? `+${text}` : withSign(plain, text);
 }
@@ -147,7 +149,7 @@ export interface Format {
   readonly ago: (moment: Date, now: Date) => string;
   /** Date and time in full, for hover. */
   readonly moment: (moment: Date) => string;
-  /** a, b and c. */
+  /** a, b and c; a、b、c. */
   readonly list: (items: readonly string[]) => string;
 }
 
@@ -160,6 +162,8 @@ function createFormat(language: Language): Format {
   const dayMonthYear = new Intl.DateTimeFormat(locale, { day: "numeric", month: language === "zh" ? "numeric" : "short", year: "numeric" });
   const full = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "medium" });
   const conjunction = new Intl.ListFormat(locale, { type: "conjunction" });
+  // Intl joins two Chinese items with 和 and no space, which reads badly between Latin file names.
+  const list = (items: readonly string[]): string => (language === "zh" ? items.join("、") : conjunction.format(items));
 
   const duration = (seconds: number): string => {
     if (!Number.isFinite(seconds) || seconds < 0) return NOTHING;
@@ -192,7 +196,7 @@ function createFormat(language: Language): Format {
     duration,
     ago,
     moment: (moment) => full.format(moment),
-    list: (items) => conjunction.format(items),
+    list,
   };
 }
 

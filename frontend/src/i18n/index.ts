@@ -23,8 +23,3 @@ export function useI18n(): I18n {
   const { language } = usePreferences();
   return { language, t: MESSAGES[language], format: formatOf(language) };
 }
-
-/** A sentence that the engine wrote in both languages. */
-export function inLanguage(text: { readonly en: string; readonly zh: string }, language: Language): string {
-  return text[language];
-}

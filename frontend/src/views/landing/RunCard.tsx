@@ -1,6 +1,7 @@
 import type { Run } from "../../api/types";
 import { useI18n } from "../../i18n";
 import { errorSentence, problemSentence } from "../../i18n/errors";
+import { bytes } from "../../i18n/format";
 import { Button } from "../../ui/button";
 import { Glyph } from "../../ui/glyph";
 import { type Side, SideMark } from "../../ui/side";
@@ -68,8 +69,11 @@ function problemOfSide(
 }
 
 function FooterNote({ view }: { view: HeldView }) {
-  const { t } = useI18n();
-  return view.phase === "sending" ? t.card.resumes : null;
+  const { t, format } = useI18n();
+  if (view.phase !== "sending") return null;
+  const { resumed, files, filesDone } = view.transfer;
+  const note = resumed > 0 ? t.card.resumed(bytes(resumed)) : t.card.resumes;
+  return files === 1 ? note : `${note} · ${t.card.files(format.count(filesDone), format.count(files))}`;
 }
 
 function CardButtons({ side, view, failed, onReplace }: { side: Side; view: HeldView; failed: boolean; onReplace: () => void }) {
