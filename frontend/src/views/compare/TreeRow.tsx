@@ -4,6 +4,7 @@ import type { Origin } from "../../api/types";
 import type { CompareMessages } from "../../i18n";
 import { factor, percent } from "../../i18n/format";
 import { BOLD_LEVEL, rampLevel } from "../../layout/axis";
+import { ROW_HEIGHT } from "../../layout/grid";
 import { summarise } from "../../model/fold";
 import { at, GRADE, KIND, ROLE, type Row } from "../../model/rows";
 import { moduleOf, nameOf, reasonOf, type Tree, textOf } from "../../model/tree";
@@ -13,8 +14,18 @@ import { RoleGlyph, type RoleName, roleName } from "./RoleGlyph";
 import styles from "./tree.module.css";
 
 /** The grid itself has the focus and names its row by aria-activedescendant: rows and cells are no stops of their own. */
-export const ROW = { role: "row" } as const;
 const CELL = { role: "gridcell" } as const;
+
+function rowAttributes(place: number, depth: number, selected: boolean, expanded: boolean | null) {
+  return {
+    role: "row",
+    "aria-level": depth + 1,
+    // The header is row 1.
+    "aria-rowindex": place + 2,
+    "aria-selected": selected,
+    ...(expanded === null ? {} : { "aria-expanded": expanded }),
+  } as const;
+}
 
 export interface RowSides {
   readonly left: string;
@@ -45,14 +56,11 @@ export const TreeRow = memo(function TreeRow(props: Props) {
   const classes = [styles.row, selected ? styles.selected : "", context ? styles.context : ""].filter(Boolean).join(" ");
   return (
     <div
-      {...ROW}
+      {...rowAttributes(place, depth, selected, expanded)}
       id={`row-${place}`}
       data-place={place}
       className={classes}
-      aria-level={depth + 1}
-      aria-rowindex={place + 2}
-      aria-selected={selected}
-      {...(expanded === null ? {} : { "aria-expanded": expanded })}
+      style={{ top: place * ROW_HEIGHT }}
     >
       <span {...CELL} className={styles.gutter}>
         {glyph === null ? null : (

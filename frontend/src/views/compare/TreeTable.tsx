@@ -7,7 +7,7 @@ import { asRow, at, type Row } from "../../model/rows";
 import { holdsKept, placeOf, type VisibleRows } from "../../model/visible";
 import { paintBars } from "../../paint/bars";
 import { SideMark } from "../../ui/side";
-import { ROW, type RowSides, TreeRow } from "./TreeRow";
+import { type RowSides, TreeRow } from "./TreeRow";
 import styles from "./tree.module.css";
 import { useSize } from "./use-size";
 import { useTheme } from "./use-theme";
@@ -36,6 +36,7 @@ interface Props {
   onAnchor: (row: Row | null) => void;
 }
 
+const HEADER_ROW = { role: "row", "aria-rowindex": 1 } as const;
 const HEADER = { role: "columnheader" } as const;
 const ROWGROUP = { role: "rowgroup" } as const;
 const HEAD = 26;
@@ -126,6 +127,7 @@ export function TreeTable(props: Props) {
     );
   }
   return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the keys that move and open are commands of the page and work wherever the focus is
     <div
       ref={scroller}
       role="treegrid"
@@ -143,11 +145,13 @@ export function TreeTable(props: Props) {
       onDoubleClick={onDoubleClick}
     >
       <Head columns={columns} roles={roles} />
-      <div className={styles.space} style={{ height: view.length * ROW_HEIGHT }} role="presentation">
-        <div className={styles.window} style={{ transform: `translateY(${from * ROW_HEIGHT}px)` }} {...ROWGROUP}>
-          {rows}
-          <canvas ref={canvas} className={styles.bars} style={{ left: columns.gutter + columns.train + columns.inference }} />
-        </div>
+      <div className={styles.space} style={{ height: view.length * ROW_HEIGHT }} {...ROWGROUP}>
+        {rows}
+        <canvas
+          ref={canvas}
+          className={styles.bars}
+          style={{ top: from * ROW_HEIGHT, left: columns.gutter + columns.train + columns.inference }}
+        />
       </div>
     </div>
   );
@@ -179,7 +183,7 @@ const Head = memo(function Head({ columns, roles }: { columns: TreeColumns; role
   const width = barWidth(columns);
   const different = roles.left !== roles.right;
   return (
-    <div className={styles.head} {...ROW} aria-rowindex={1}>
+    <div className={styles.head} {...HEADER_ROW}>
       <span {...HEADER} className={styles.gutter}>
         <span className="visually-hidden">{words.role}</span>
       </span>
@@ -193,9 +197,15 @@ const Head = memo(function Head({ columns, roles }: { columns: TreeColumns; role
           <span className={styles.cut}>{different ? words.infer : words.right}</span>
         </span>
       </span>
-      <span {...HEADER} className={styles.axis} aria-label={words.axis}>
-        {AXIS_TICKS.map((tick) => (
-          <span key={tick} style={{ left: axisShare(tick) * width }} aria-hidden="true">
+      <span {...HEADER} className={styles.axis}>
+        <span className="visually-hidden">{words.axis}</span>
+        {AXIS_TICKS.map((tick, place) => (
+          <span
+            key={tick}
+            className={place === 0 ? styles.firstTick : styles.tick}
+            style={{ left: axisShare(tick) * width }}
+            aria-hidden="true"
+          >
             {tick * 100} %
           </span>
         ))}
