@@ -149,13 +149,13 @@ def _measured_sources(case: Case, call: int, quantity: str) -> Iterator[int | No
 
 def _measured(case: Case, call: int, quantity: str) -> list[int]:
     own = case.representative(call, quantity)
+    whole = decoder().whole_of(quantity)
+    around = None if whole is None else case.representative(call, whole)
     if own is not None:
-        return [own]
+        return [own] if around is None else [own, around]
     parts = [case.representative(call, part) for part in decoder().parts_of(quantity)]
     if parts and all(part is not None for part in parts):
         return [part for part in parts if part is not None]
-    whole = decoder().whole_of(quantity)
-    around = None if whole is None else case.representative(call, whole)
     return [] if around is None else [around]
 
 
@@ -186,9 +186,25 @@ def _followed_back(case: Case, pair: int) -> int:
         sources = [source for source in _through_streams(case, _sources(case, here)[0]) if source not in seen]
         suspects = [(suspicion, source) for source in sources if (suspicion := _suspicion(case, source)) > 1]
         if not suspects:
-            return here
+            break
         here = max(suspects)[1]
         seen.add(here)
+    return min([here, *_early_signs(case, here)])
+
+
+def _early_signs(case: Case, pair: int) -> Iterator[int]:
+    """Ancestors in the same layer that stood out while nearly everything before them was equal to the last bit: where that ended is where
+    it began, even if what lies between shows nothing (one branch dwarfed by a residual stream, say).
+    """
+    pending, seen = [pair], {pair}
+    while pending:
+        for source in _sources(case, pending.pop())[0]:
+            if source in seen or case.layer[source] != case.layer[pair]:
+                continue
+            seen.add(source)
+            pending.append(source)
+            if case.grades.level[source].max() < profile().exact_level and _suspicion(case, source) > 1:
+                yield source
 
 
 def _through_streams(case: Case, sources: list[int]) -> list[int]:

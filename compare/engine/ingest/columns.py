@@ -79,7 +79,7 @@ class SlotColumns:
         while self.not_numbers and self.not_numbers[-1] >= 4 * kept:
             self.not_numbers.pop()
 
-    def add(self, name: int, leaf: LeafValue | None) -> None:
+    def add(self, name: int, leaf: LeafValue[Any] | None) -> None:
         """Append one slot. Raises leaves.Unreadable."""
         self.name_list.append(name)
         if leaf is None:
@@ -89,7 +89,7 @@ class SlotColumns:
         else:
             self._add_plain(leaf)
 
-    def add_typed(self, names: SlotNames, arguments: Iterable[tuple[int | str, LeafValue | list[Any] | None]]) -> None:
+    def add_typed(self, names: SlotNames, arguments: Iterable[tuple[int | str, LeafValue[Any] | list[Any] | None]]) -> None:
         """Append the slots of one group of arguments. Raises leaves.Unreadable, and Odd when an object turns out to be no leaf.
 
         The same as ``add`` for each, but without a call for a plain tensor, which nearly all are.
@@ -114,7 +114,7 @@ class SlotColumns:
         self.form_list.append(self.forms[int(kind), type_name, None, None])
         self.numbers.extend(NO_NUMBERS)
 
-    def _add_tensor(self, leaf: LeafValue) -> None:
+    def _add_tensor(self, leaf: LeafValue[Any]) -> None:
         kind = TENSOR
         numbers = (leaf.maximum, leaf.minimum, leaf.mean, leaf.norm)
         if leaf.tensor_stat_index is not None or (leaf.md5_index is not None and numbers == NO_NUMBERS):
@@ -124,7 +124,7 @@ class SlotColumns:
         if leaf.md5 is not None:
             self.checksum_at.append((len(self) - 1, self.texts[leaf.md5]))
 
-    def _add_plain(self, leaf: LeafValue) -> None:
+    def _add_plain(self, leaf: LeafValue[Any]) -> None:
         value = leaf.value if leaf.value is not None else leaf.format if leaf.format is not None else leaf.group_ranks
         if isinstance(value, str) and leaf.type in NUMBER_TYPES:
             value = written if (written := written_number(value)) is not None else value

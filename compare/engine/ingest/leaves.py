@@ -4,32 +4,37 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any, TypeAlias
+import re
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
 from compare.engine.ingest.splitter import whole_characters
 
-JsonNumber: TypeAlias = float | bool | None
+Number = TypeVar("Number")
+Plain: TypeAlias = float | bool
+Written: TypeAlias = float | bool | str
 
+NOT_NUMBER = re.compile(rb'("(?:Max|Min|Mean|Norm)"[ \t\r\n]*:[ \t\r\n]*)(NaN|-?Infinity)')
 TENSOR_TYPES = frozenset({"torch.Tensor", "mindspore.Tensor", "numpy.ndarray"})
 NUMBER_TYPES = frozenset({"int", "float", "bool", "complex"})
 ABSENT = frozenset({"", "none", "null", "n/a"})
 
 
-class LeafValue(msgspec.Struct, gc=False):
+class LeafValue(msgspec.Struct, Generic[Number], gc=False):
     """The members of a leaf that matter, named as the dumper writes them. No ``type`` means that the object was no leaf but a dict of them.
 
-    Decoded by msgspec only where all of it is plain; everything else (strings for numbers, NaN, odd shapes) comes from ``from_json``.
+    msgspec decodes it with plain numbers, or with numbers that may be strings, which ``settle`` then reads; what is odder than that (shapes
+    that are no shapes, numbers in other places) comes from ``from_json``.
     """
 
     type: str | None = None
     dtype: str | None = None
     shape: tuple[int, ...] | None = None
-    maximum: JsonNumber = msgspec.field(default=None, name="Max")
-    minimum: JsonNumber = msgspec.field(default=None, name="Min")
-    mean: JsonNumber = msgspec.field(default=None, name="Mean")
-    norm: JsonNumber = msgspec.field(default=None, name="Norm")
+    maximum: Number | None = msgspec.field(default=None, name="Max")
+    minimum: Number | None = msgspec.field(default=None, name="Min")
+    mean: Number | None = msgspec.field(default=None, name="Mean")
+    norm: Number | None = msgspec.field(default=None, name="Norm")
     md5: str | None = None
     tensor_stat_index: int | None = None
     md5_index: int | None = None
@@ -42,16 +47,16 @@ class Unreadable(Exception):
     """A leaf holds something that is neither a number nor a text where one belongs; the message says what."""
 
 
-def from_json(found: dict[str, Any]) -> LeafValue:
+def from_json(found: dict[str, Any]) -> LeafValue[Any]:
     """The leaf that a parsed JSON object with a ``type`` stands for. Raises Unreadable."""
     return LeafValue(
         type=_text(found["type"]),
         dtype=_text(found.get("dtype")),
         shape=_shape(found.get("shape")),
-        maximum=_number(found, "Max"),
-        minimum=_number(found, "Min"),
-        mean=_number(found, "Mean"),
-        norm=_number(found, "Norm"),
+        maximum=_number(found.get("Max"), "Max"),
+        minimum=_number(found.get("Min"), "Min"),
+        mean=_number(found.get("Mean"), "Mean"),
+        norm=_number(found.get("Norm"), "Norm"),
         md5=_text(found.get("md5")),
         tensor_stat_index=_index(found.get("tensor_stat_index")),
         md5_index=_index(found.get("md5_index")),
@@ -59,6 +64,27 @@ def from_json(found: dict[str, Any]) -> LeafValue:
         format=_text(found.get("format")),
         group_ranks=found.get("group_ranks"),
     )
+
+
+def settle(leaf: LeafValue[Any]) -> None:
+    """Turn statistics that are strings into numbers, in place. Raises Unreadable."""
+    if isinstance(leaf.maximum, str):
+        leaf.maximum = _number(leaf.maximum, "Max")
+    if isinstance(leaf.minimum, str):
+        leaf.minimum = _number(leaf.minimum, "Min")
+    if isinstance(leaf.mean, str):
+        leaf.mean = _number(leaf.mean, "Mean")
+    if isinstance(leaf.norm, str):
+        leaf.norm = _number(leaf.norm, "Norm")
+
+
+def quote_not_numbers(text: bytes) -> bytes:
+    """JSON text with the bare NaN and Infinity of statistics put in quotes, so that a strict parser takes it.
+
+    Only what stands behind a whole name such as "Max" is touched. Inside a string such a name would end in an escaped quote, so nothing
+    that belongs to a string can be meant.
+    """
+    return NOT_NUMBER.sub(rb'\1"\2"', text)
 
 
 def as_float(number: float) -> float:
@@ -106,8 +132,7 @@ def _shape(value: Any) -> tuple[int, ...] | None:
     return None
 
 
-def _number(found: dict[str, Any], name: str) -> float | None:
-    value = found.get(name)
+def _number(value: Any, name: str) -> float | None:
     if value is None:
         return None
     if isinstance(value, int | float):

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias
 
 import msgspec
 import numpy as np
@@ -28,21 +28,23 @@ READ_TASKS = frozenset({"statistics", "tensor"})
 READ_LEVELS = frozenset({"L0", "mix"})
 
 
-class CallValue(msgspec.Struct, gc=False):
+class CallValue(msgspec.Struct, Generic[leaves.Number], gc=False):
     """A forward or backward call where all of it has the usual shape."""
 
-    input_args: list[LeafValue | list[LeafValue | None] | None] | None = None
-    input_kwargs: dict[str, LeafValue | list[LeafValue | None] | None] | None = None
-    input: list[LeafValue | list[LeafValue | None] | None] | None = None
-    output: list[LeafValue | list[LeafValue | None] | None] | None = None
-    parameters: dict[str, LeafValue | None] | None = None
+    input_args: list[LeafValue[leaves.Number] | list[LeafValue[leaves.Number] | None] | None] | None = None
+    input_kwargs: dict[str, LeafValue[leaves.Number] | list[LeafValue[leaves.Number] | None] | None] | None = None
+    input: list[LeafValue[leaves.Number] | list[LeafValue[leaves.Number] | None] | None] | None = None
+    output: list[LeafValue[leaves.Number] | list[LeafValue[leaves.Number] | None] | None] | None = None
+    parameters: dict[str, LeafValue[leaves.Number] | None] | None = None
 
 
-GradientsValue: TypeAlias = dict[str, list[LeafValue | None] | LeafValue | bool | None]
+GradientsValue: TypeAlias = dict[str, list[LeafValue[leaves.Number] | None] | LeafValue[leaves.Number] | bool | None]
 
-decode_call = msgspec.json.Decoder(CallValue | bool).decode
-decode_calls = msgspec.json.Decoder(dict[str, CallValue | bool]).decode
-decode_gradients = msgspec.json.Decoder(GradientsValue).decode
+# Numbers as JSON has them: what nearly all runs of records hold. Then numbers that may be in quotes, for a run with a NaN.
+decode_plain_calls = msgspec.json.Decoder(dict[str, CallValue[leaves.Plain] | bool]).decode
+decode_written_calls = msgspec.json.Decoder(dict[str, CallValue[leaves.Written] | bool]).decode
+decode_call = msgspec.json.Decoder(CallValue[leaves.Written] | bool).decode
+decode_gradients = msgspec.json.Decoder(GradientsValue[leaves.Written]).decode
 parse_json = json.JSONDecoder(parse_float=leaves.parse_float).decode
 
 
@@ -145,14 +147,11 @@ class _Reader:
 
     def _records(self, run: Run) -> None:
         """Add the records of a run: all decoded at once where that can be, else one by one."""
-        calls: dict[str, CallValue | bool] = {}
-        if self.typed:
-            with suppress(msgspec.DecodeError):  # NaN, or a mistake to be found below
-                calls = decode_calls(run.as_object())
+        calls, written = self._decoded(run)
         if len(calls) == len(run):
-            pairs: Iterable[tuple[str, CallValue | bool | None]] = calls.items()
+            pairs: Iterable[tuple[str, CallValue[Any] | bool | None]] = calls.items()
         else:  # also where a name occurs twice
-            pairs = ((name, self._call(name, value, offset)) for name, value, offset in run)
+            pairs, written = ((name, self._call(name, value, offset)) for name, value, offset in run), True
         records, slots = self.records, self.slots
         add_record, add_start, packed, held = records.add, records.slot_start.append, slots.packed, slots.name_list
         for index, (name, call) in enumerate(pairs):
@@ -162,7 +161,7 @@ class _Reader:
             if kind < 0:
                 raise DumpError("duplicate_key", self.place, key=printable(name), offset=run[index][2])
             try:
-                if call is None or kind == GRADIENTS or not self._typed(call):
+                if call is None or kind == GRADIENTS or not self._typed(call, written=written):
                     self._one(run[index], gradients=kind == GRADIENTS)
             except Unreadable as error:
                 raise DumpError("bad_record", self.place, record=printable(name), offset=run[index][2], detail=str(error)) from error
@@ -171,17 +170,26 @@ class _Reader:
             raise DumpError("too_many_records", self.place, limit=MOST_RECORDS)
         slots.pack()
 
-    def _call(self, name: str, value: bytes, offset: int) -> CallValue | bool | None:
+    def _decoded(self, run: Run) -> tuple[dict[str, CallValue[Any] | bool], bool]:
+        """All records of a run, empty where they must be read one by one, and whether numbers in them may be in quotes."""
+        if self.typed:
+            with suppress(msgspec.DecodeError):
+                return decode_plain_calls(run.as_object()), False
+            with suppress(msgspec.DecodeError):
+                return decode_written_calls(leaves.quote_not_numbers(run.as_object())), True
+        return {}, True
+
+    def _call(self, name: str, value: bytes, offset: int) -> CallValue[Any] | bool | None:
         """The record where the typed decoder can read it, None where it must be read member by member."""
         if self.typed:
             with suppress(msgspec.DecodeError):
-                return decode_call(value)
+                return decode_call(leaves.quote_not_numbers(value))
         found = self._parsed(name, value, offset)
         return found if isinstance(found, bool) else None
 
-    def _typed(self, call: CallValue) -> bool:
+    def _typed(self, call: CallValue[Any], *, written: bool) -> bool:
         """Add the slots of a decoded call; False when it holds more than the decoder kept, and its slots must be forgotten."""
-        add = self.slots.add_typed
+        add = self._add_written if written else self.slots.add_typed
         try:
             if call.input_args:
                 add(self.inputs, enumerate(call.input_args))
@@ -197,6 +205,17 @@ class _Reader:
             return False
         return True
 
+    def _add_written(self, names: SlotNames, arguments: Iterable[tuple[int | str, LeafValue[Any] | list[Any] | None]]) -> None:
+        """``SlotColumns.add_typed`` for leaves whose numbers may be in quotes."""
+        settled = list(arguments)
+        for _, argument in settled:
+            for leaf in argument if isinstance(argument, list) else (argument,):
+                if leaf is not None:
+                    leaves.settle(leaf)
+        before = len(self.slots)
+        self.slots.add_typed(names, settled)
+        self.slots.note_not_numbers(before)
+
     def _one(self, entry: Entry, *, gradients: bool) -> None:
         """Add the slots of a record that was not added with the others of its run."""
         before = self.records.slot_start[-1]
@@ -210,12 +229,11 @@ class _Reader:
     def _typed_gradients(self, value: bytes) -> bool:
         """``_typed`` for a ``parameters_grad`` record, whose members are the parameters' names."""
         try:
-            for key, found in decode_gradients(value).items():
+            for key, found in decode_gradients(leaves.quote_not_numbers(value)).items():
                 if isinstance(found, list):
-                    leaves_found = ((key if index == 0 else f"{key}.{index}", leaf) for index, leaf in enumerate(found))
-                    self.slots.add_typed(self.gradients, leaves_found)
+                    self._add_written(self.gradients, ((key if index == 0 else f"{key}.{index}", leaf) for index, leaf in enumerate(found)))
                 elif not isinstance(found, bool):
-                    self.slots.add_typed(self.gradients, ((key, found),))
+                    self._add_written(self.gradients, ((key, found),))
         except (msgspec.DecodeError, Odd):
             return False
         return True
@@ -272,7 +290,7 @@ class _Reader:
         elif value is None:
             self.slots.add(self.slots.names[name], None)
         else:  # a bare value where a leaf was expected: kept as if the dumper had wrapped it
-            self.slots.add(self.slots.names[name], LeafValue(type=type(value).__name__, value=value))
+            self.slots.add(self.slots.names[name], LeafValue[Any](type=type(value).__name__, value=value))
 
 
 def _refuse_what_is_not_read(members: dict[str, Any], place: str) -> None:
