@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { layer, treeBytes } from "../model/encode-for-tests";
+import { layer, type RowLiteral, treeBytes } from "../model/encode-for-tests";
 import { decodeTree } from "../model/tree";
 import { ExecutionOrder } from "../model/walk";
 import { axisShare, rampLevel } from "./axis";
@@ -70,9 +70,14 @@ describe("the columns of the tree", () => {
   });
 });
 
+/** The floor of every row of a layer, as an engine's grows with depth. */
+function withFloor(row: RowLiteral, floor: number): RowLiteral {
+  return { ...row, floor, children: (row.children ?? []).map((child) => withFloor(child, floor)) };
+}
+
 describe("the timeline", () => {
   const layers = Array.from({ length: 24 }, (_, index) =>
-    layer(index, { floor: 0.004 * Math.sqrt(2 * index + 1) }, index === 11 ? { role: 1, grade: 3, difference: 0.06, origin: 0 } : {}),
+    withFloor(layer(index, index === 11 ? { role: 1, grade: 3, difference: 0.06, origin: 0 } : {}), 2 ** -8 * Math.sqrt(2 * index + 1)),
   );
   const tree = decodeTree(treeBytes([{ name: "model", children: layers }]));
   const execution = new ExecutionOrder(tree);
@@ -136,6 +141,11 @@ describe("the timeline", () => {
   it("draws the noise band where the rows' own floors are, growing with depth", () => {
     const band = noiseBand(tree, execution, 40);
     expect(band.length).toBeGreaterThan(10);
-    expect((band[0] as [number, number])[1]).toBeLessThan((band.at(-1) as [number, number])[1]);
+    for (let place = 1; place < band.length; place += 1) {
+      expect((band[place] as [number, number])[1]).toBeGreaterThanOrEqual((band[place - 1] as [number, number])[1]);
+    }
+    // By hand: layer 12's floor is 2^-8 · √25 = 0.0195.
+    const middle = band.find(([order]) => order >= 12 * 6 + 3) as [number, number];
+    expect(middle[1]).toBeCloseTo(0.0195, 3);
   });
 });

@@ -20,7 +20,7 @@ export const compare = {
       nonfinite: "NaN or Inf where the inputs had none",
       between: "parts where nothing was dumped",
     },
-    betweenPlaces: (after: string, before: string) => `somewhere after ${after} and before ${before}`,
+    betweenPlaces: (after: string, before: string) => `, somewhere after ${after} and before ${before}`,
     numbers: (text: string) => `(${text})`,
     consistentWhat: (pairs: string) => `${pairs} pairs compared, none beyond noise`,
     identicalWhat: (pairs: string) => `all ${pairs} pairs are equal`,

@@ -17,7 +17,7 @@ export const compare: CompareMessages = {
       nonfinite: "输入正常，此处出现 NaN 或 Inf",
       between: "分歧发生在未采集的位置",
     },
-    betweenPlaces: (after, before) => `在 ${after} 之后、${before} 之前`,
+    betweenPlaces: (after, before) => `，在 ${after} 之后、${before} 之前`,
     numbers: (text) => `（${text}）`,
     consistentWhat: (pairs) => `比较了 ${pairs} 对，均未超出噪声`,
     identicalWhat: (pairs) => `${pairs} 对全部相等`,

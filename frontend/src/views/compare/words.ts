@@ -86,7 +86,7 @@ function withoutStop(text: string): string {
 export function originWhat(origin: Origin, t: CompareMessages): string {
   const kind = t.verdict.kinds[origin.kind];
   if (origin.kind === "between" && origin.after !== null && origin.before !== null) {
-    return `${kind}, ${t.verdict.betweenPlaces(placeName(origin.after), placeName(origin.before))}`;
+    return `${kind}${t.verdict.betweenPlaces(placeName(origin.after), placeName(origin.before))}`;
   }
   const numbers = evidenceNumbers(origin.evidence);
   return numbers === "" ? kind : `${kind} ${t.verdict.numbers(numbers)}`.replace(" （", "（");
