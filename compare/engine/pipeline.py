@@ -80,7 +80,7 @@ def compare_runs(
             progress("store", number / len(judged), {"parts": number, "of": len(judged)})
             write_verdict(verdict.document, folder / "parts" / str(part.n))
             folders = tuple([side.folders[pair[index]] for pair in part.ranks] for index, side in enumerate(sides))
-            write_part(verdict, folder / "parts" / str(part.n), (folders[0], folders[1]))
+            write_part(verdict, folder / "parts" / str(part.n), (folders[0], folders[1]), progress)
         progress("store", 1.0, {"parts": len(judged), "of": len(judged)})
     return comparison.document
 

@@ -18,6 +18,7 @@ from compare.engine.diagnose.reasons import PAIRED, UNPAIRED, quantity_texts
 from compare.engine.diagnose.rollup import Role
 from compare.engine.diagnose.tree import Tree, tree_of
 from compare.engine.diagnose.verdict import PartVerdict
+from compare.engine.ingest import Progress
 from compare.engine.measure.grades import Grade
 from compare.engine.model import Direction, Group, JsonObject
 from compare.engine.store.columns import write_columns
@@ -29,12 +30,16 @@ def write_verdict(document: JsonObject, folder: Path) -> None:
     (folder / "verdict.json").write_text(json.dumps(document, ensure_ascii=False, allow_nan=False), "utf-8")
 
 
-def write_part(part: PartVerdict, folder: Path, dumps: tuple[Sequence[str], Sequence[str]]) -> None:
-    """``dumps``: for each case the folder of its left and right dump, relative to their runs."""
+def write_part(part: PartVerdict, folder: Path, dumps: tuple[Sequence[str], Sequence[str]], watch: Progress) -> None:
+    """``dumps``: for each case the folder of its left and right dump, relative to their runs. ``watch`` hears of every step."""
     tree = tree_of(part.cases, part.origins)
+    rows = {"rows": len(tree.node)}
+    watch("store", 0.4, rows)
     (folder / "tree.bin.gz").write_bytes(compress(encode_tree(tree.columns, tree.strings, _facts(part, tree))))
+    watch("store", 0.6, rows)
     _write_rows(part, tree, folder / "columns" / "rows")
     for index, case in enumerate(part.cases):
+        watch("store", 0.7, rows)
         _write_case(case, tree, index, folder / "columns" / str(index), (dumps[0][index], dumps[1][index]))
 
 

@@ -116,18 +116,22 @@ def maker_of(case: Case, quantity: str, pair: int) -> str:
 
 
 def build_case(left: Dump, right: Dump, *, primary: int, exact: bool, spent: dict[str, float], watch: Progress) -> Case:
-    """Aligns and measures. Adds the seconds it took to ``spent`` (``align_s``, ``measure_s``) and tells ``watch`` between the two."""
+    """Aligns and measures. Adds the seconds it took to ``spent`` (``align_s``, ``measure_s``) and tells ``watch`` between the steps."""
     begin = time.perf_counter()
     sides = sides_of(left, right)
+    watch("align", 0.3, {"records": len(left.records) + len(right.records)})
     nodes = nodes_of(sides)
+    watch("align", 0.6, {"nodes": len(nodes)})
     pairs = pairs_of(sides, nodes, primary)
     aligned = time.perf_counter()
     spent["align_s"] += aligned - begin
     watch("measure", 0.0, {"pairs": len(pairs)})
     differences = differences_of(pairs, sides.dumps)
+    watch("measure", 0.5, {"pairs": len(pairs)})
     noise = noise_of(pairs, differences)
     layer = nodes.layer[pairs.node] if len(pairs) else np.zeros(0, np.int32)
     grades = grades_of(pairs, sides.dumps, layer, differences, noise, exact=exact)
+    watch("measure", 0.8, {"pairs": len(pairs)})
     usable = grades.comparable | grades.nothing
     matched = (matched_records(pairs, left, 0, usable), matched_records(pairs, right, 1, usable))
     explanations = explain(sides, nodes, pairs, matched)

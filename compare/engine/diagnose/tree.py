@@ -104,7 +104,7 @@ class _Builder:
             width = _output_width(case, side, record)
             rows = f"{begin}–{begin + width - 1}" if width else None
             begin += width
-            self.add(row, NodeKind.PART, index, node, record if side == 0 else -1 - record, names.record(side, record), rows)
+            self.add(row, NodeKind.PART, index, node, record if side == 0 else -2 - record, names.record(side, record), rows)
 
 
 class _Names:
@@ -260,7 +260,7 @@ def _part_columns(columns: dict[str, NDArray[Any]], case: Case, rows: NDArray[An
             alone[side, owner] = pair
     for row in rows.tolist():
         part = int(part_of[row])
-        pair = alone.get((0, part) if part >= 0 else (1, -1 - part))
+        pair = alone.get((0, part) if part >= 0 else (1, -2 - part))
         columns["left_count" if part >= 0 else "right_count"][row] = 1
         if pair is not None:
             columns["grade"][row] = case.grades.grade[pair]

@@ -57,7 +57,7 @@ class SlotColumns:
         self.name_list: list[int] = []
         self.form_list: list[int] = []
         self.numbers: list[float | None] = []
-        self.not_numbers: list[int] = []  # positions in ``numbers`` of NaNs that the dump holds, as against null
+        self.nan_held = False  # ``numbers`` may hold NaN besides None, which become the same in an array
         self.text_at: list[tuple[int, int]] = []
         self.checksum_at: list[tuple[int, int]] = []
         self.packed = 0
@@ -76,8 +76,6 @@ class SlotColumns:
         for sparse in (self.text_at, self.checksum_at):
             while sparse and sparse[-1][0] >= length:
                 sparse.pop()
-        while self.not_numbers and self.not_numbers[-1] >= 4 * kept:
-            self.not_numbers.pop()
 
     def add(self, name: int, leaf: LeafValue[Any] | None) -> None:
         """Append one slot. Raises leaves.Unreadable."""
@@ -130,8 +128,7 @@ class SlotColumns:
             value = written if (written := written_number(value)) is not None else value
         if isinstance(value, int | float):
             number = as_float(value)
-            if number != number:  # NaN
-                self.not_numbers.extend(range(len(self.numbers), len(self.numbers) + 4))
+            self.nan_held |= number != number
             self.form_list.append(self.forms[int(Leaf.NUMBER), leaf.type, None, None])
             self.numbers.extend((number,) * 4)
         elif value is not None:
@@ -142,24 +139,19 @@ class SlotColumns:
         else:
             self._add_form(Leaf.NULL)
 
-    def note_not_numbers(self, length: int) -> None:
-        """Remember which statistics of the slots from ``length`` on are NaN rather than null."""
-        first = 4 * (length - self.packed)
-        numbers = self.numbers
-        self.not_numbers.extend(index for index in range(first, len(numbers)) if numbers[index] != numbers[index])
-
     def pack(self) -> None:
         """Move what was appended into the arrays."""
         self.packed += len(self.name_list)
         self.packed_names.extend(array("i", self.name_list))
         self.packed_forms.extend(array("i", self.form_list))
         values = np.array(self.numbers, dtype=np.float64)  # None becomes NaN
-        present = ~np.isnan(values)
-        present[self.not_numbers] = True
+        present = np.array([number is not None for number in self.numbers]) if self.nan_held else ~np.isnan(values)
         self.packed_numbers.frombytes(values.tobytes())
         self.packed_present.frombytes(np.packbits(present.reshape(-1, 4), axis=1, bitorder="little").tobytes())
-        for grown in (self.name_list, self.form_list, self.numbers, self.not_numbers):
-            grown.clear()
+        self.name_list.clear()
+        self.form_list.clear()
+        self.numbers.clear()
+        self.nan_held = False
 
     def table(self, slot_start: Int64) -> SlotTable:
         """The finished table; the arrays are handed over without a copy."""

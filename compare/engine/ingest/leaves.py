@@ -133,6 +133,8 @@ def _shape(value: Any) -> tuple[int, ...] | None:
 
 
 def _number(value: Any, name: str) -> float | None:
+    if value == "NaN":  # what nearly all strings for numbers are
+        return math.nan
     if value is None:
         return None
     if isinstance(value, int | float):

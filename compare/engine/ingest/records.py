@@ -209,12 +209,14 @@ class _Reader:
         """``SlotColumns.add_typed`` for leaves whose numbers may be in quotes."""
         settled = list(arguments)
         for _, argument in settled:
-            for leaf in argument if isinstance(argument, list) else (argument,):
-                if leaf is not None:
-                    leaves.settle(leaf)
-        before = len(self.slots)
+            if isinstance(argument, list):
+                for leaf in argument:
+                    if leaf is not None:
+                        leaves.settle(leaf)
+            elif argument is not None:
+                leaves.settle(argument)
+        self.slots.nan_held = True
         self.slots.add_typed(names, settled)
-        self.slots.note_not_numbers(before)
 
     def _one(self, entry: Entry, *, gradients: bool) -> None:
         """Add the slots of a record that was not added with the others of its run."""
@@ -223,8 +225,8 @@ class _Reader:
         if gradients and self.typed and self._typed_gradients(entry[1]):
             return
         self.slots.forget(before)
+        self.slots.nan_held = True
         self._untyped(*entry, gradients=gradients)
-        self.slots.note_not_numbers(before)
 
     def _typed_gradients(self, value: bytes) -> bool:
         """``_typed`` for a ``parameters_grad`` record, whose members are the parameters' names."""

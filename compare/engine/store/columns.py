@@ -64,12 +64,15 @@ class Columns:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._opened: dict[str, NDArray[Any]] = {}
         self.meta: JsonObject = json.loads((folder / "meta.json").read_text("utf-8"))
         if self.meta.get("format") != FORMAT:
             raise DumpError("stored_format", folder.name, found=self.meta.get("format"), known=FORMAT)
 
     def array(self, name: str) -> NDArray[Any]:
-        return np.load(self.folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
+        if name not in self._opened:
+            self._opened[name] = np.load(self.folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+        return self._opened[name]
 
     def strings(self, name: str) -> PackedStrings:
         return PackedStrings(self.array(f"{name}.text"), self.array(f"{name}.offsets"))

@@ -89,9 +89,9 @@ class _Case:
 
     def fill(self, document: JsonObject, node: int, part: int) -> None:
         records = [self._list(f"{name}_record", node) for name in SIDES]
+        own_side = LEFT if part >= 0 else RIGHT
         if part != -1:  # a part row shows its own record alone; right-side parts count from -2 down
-            side = LEFT if part >= 0 else RIGHT
-            records[side] = [part if part >= 0 else -1 - part]
+            records[own_side] = [part if part >= 0 else -2 - part]
         for side, name in enumerate(SIDES):
             document[name] = [self._record(side, record) for record in records[side]]
             document["stacks"][name] = self._stack(side, records[side])
@@ -99,8 +99,8 @@ class _Case:
         pairs = self.columns.array("pair_of_node")[start[node] : start[node + 1]].tolist()
         slots = [self._pair(pair) for pair in pairs if not self.columns.array("nothing")[pair]]
         if part != -1:
-            own = {self.dumps[side].records.name[records[side][0]]}
-            slots = [slot for slot in slots if any(end["record"] in own for end in slot[SIDES[side]])]
+            own = self.dumps[own_side].records.name[records[own_side][0]]
+            slots = [slot for slot in slots if any(end["record"] == own for end in slot[SIDES[own_side]])]
         slots += self._alone(records, slots)
         groups = list(self.columns.meta["groups"].values())
         slots.sort(key=lambda slot: (groups.index(slot["group"]), slot["elsewhere"]))
