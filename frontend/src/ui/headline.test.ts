@@ -7,7 +7,7 @@ describe("a verdict's sentence", () => {
       "First divergence: layers.2 \u00b7 mlp.down_proj",
       " \u2014 weights differ \u2014 much",
     ]);
-    expect(splitHeadline("Identical")).toEqual(["Identical", ""]);
+    expect(splitHeadline("Identical")).toEqual(["", "Identical"]);
   });
 });
 

@@ -46,9 +46,11 @@ function SideName({ side, run }: { side: Side; run: ComparisonSide }) {
   const facts = headerFacts(run.inventory, t);
   return (
     <span className={styles.side} title={[run.name, facts].filter(Boolean).join(" · ")}>
-      <SideMark side={side} />
-      <span className={side === "left" ? styles.left : styles.right}>{role === "train" ? t.common.train : t.common.infer}</span>
-      <span className={styles.runName}>{run.name}</span>
+      <span className={styles.named}>
+        <SideMark side={side} />
+        <span className={side === "left" ? styles.left : styles.right}>{role === "train" ? t.common.train : t.common.infer}</span>
+        <span className={styles.runName}>{run.name}</span>
+      </span>
       {facts === "" ? null : <span className={styles.facts}>{facts}</span>}
     </span>
   );
