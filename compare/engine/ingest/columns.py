@@ -145,7 +145,7 @@ class SlotColumns:
         self.packed_names.extend(array("i", self.name_list))
         self.packed_forms.extend(array("i", self.form_list))
         values = np.array(self.numbers, dtype=np.float64)  # None becomes NaN
-        present = np.array([number is not None for number in self.numbers]) if self.nan_held else ~np.isnan(values)
+        present = np.array([number is not None for number in self.numbers], dtype=np.bool_) if self.nan_held else ~np.isnan(values)
         self.packed_numbers.frombytes(values.tobytes())
         self.packed_present.frombytes(np.packbits(present.reshape(-1, 4), axis=1, bitorder="little").tobytes())
         self.name_list.clear()

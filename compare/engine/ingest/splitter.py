@@ -178,9 +178,12 @@ class _Splitter:
                             raise self._not_json(self.offset + position, "a list begins where an object was expected")
                         at = MEMBERS
                     elif at == MEMBERS:
-                        if letter != OPENING or key_before(self.place, text, 0, len(text), text_at)[0] != self.opened:
+                        key, value = key_before(self.place, text, 0, len(text), text_at)
+                        if letter != OPENING or key != self.opened:
                             at = NESTED
                             continue
+                        if value != len(text):
+                            raise self._not_json(text_at + value, "an object was expected")
                         at, opened_at = INNER, self.offset + position
                     else:
                         detail = "a comma is missing" if at == CLOSED else "something follows the object"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import re
 from typing import Any
 
 from compare.engine.model import Dump, Group, Leaf, Statistic
@@ -23,7 +24,7 @@ def slots_of_file(data: bytes) -> dict[str, list[Slot]]:
 
 def slots_of_record(name: str, record: dict[str, Any]) -> list[Slot]:
     found: list[Slot] = []
-    if ".parameters_grad" in name:
+    if re.fullmatch(r"(Module|Cell)\..+\.parameters_grad(\.[0-9]{1,9})?", name, re.DOTALL):
         for parameter, value in record.items():
             if isinstance(value, bool):
                 continue

@@ -73,7 +73,7 @@ def test_block_size_and_decoder_change_nothing_in_a_real_dump(name: str, block_s
     assert exact_columns(as_dump(content, block_size, typed=False)) == expected
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(content=dump_files(), block_size=st.integers(1, 400))
 def test_both_decoders_agree_with_the_naive_reader_on_any_dump(content: bytes, block_size: int) -> None:
     typed = as_dump(content, block_size, typed=True)
