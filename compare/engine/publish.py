@@ -14,7 +14,7 @@ from compare.engine.align.explain import CODES, Explanation
 from compare.engine.align.nodes import NodeKind
 from compare.engine.align.pairs import Reason, Relation
 from compare.engine.diagnose.case import Case
-from compare.engine.diagnose.reasons import PAIRED, UNPAIRED, quantity_texts
+from compare.engine.diagnose.reasons import OTHER_SIZE_TEXT, PAIRED, UNPAIRED, quantity_texts
 from compare.engine.diagnose.rollup import Role
 from compare.engine.diagnose.tree import Tree, tree_of
 from compare.engine.diagnose.verdict import PartVerdict
@@ -71,7 +71,10 @@ def _write_rows(part: PartVerdict, tree: Tree, folder: Path) -> None:
         "roles": {int(r): r.name.lower() for r in Role},
         "grades": {int(g): g.name.lower() for g in Grade},
         "compared": [int(case.grades.comparable.sum()) for case in part.cases],
-        "reasons": [{"code": CODES[code], "text": UNPAIRED[code]} for code in Explanation if code is not Explanation.MATCHED],
+        "reasons": [
+            *({"code": CODES[code], "text": UNPAIRED[code]} for code in Explanation if code is not Explanation.MATCHED),
+            {"code": "other_size", "text": OTHER_SIZE_TEXT},
+        ],
         "origins": part.document["origins"],
     }
     write_columns(folder, arrays, {"strings": tree.strings}, meta)
@@ -93,6 +96,7 @@ def _write_case(case: Case, tree: Tree, index: int, folder: Path, dumps: tuple[s
         "scale": differences.scale,
         "ulps": differences.ulps,
         "size": differences.size,
+        "bits": differences.stored_bits,
         "over": grades.over,
         "grade": grades.grade,
         "difference": grades.difference,

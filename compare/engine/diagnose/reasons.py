@@ -39,6 +39,9 @@ UNPAIRED: dict[Explanation, Text] = {
 }
 
 
+OTHER_SIZE_TEXT = both("another number of rows on the other side", "另一侧的行数不同")
+
+
 def quantity_texts(names: Sequence[str], layers: int) -> list[Text]:
     """How each quantity is called in a sentence."""
     found = []

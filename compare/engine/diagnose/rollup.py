@@ -13,6 +13,7 @@ from compare.engine.diagnose.origins import Origin
 from compare.engine.measure.grades import NO_PAIR, Grade
 from compare.engine.model import Bool, Float64, Group, Int32, UInt8
 
+OTHER_SIZE = len(Explanation)  # both sides hold the tensor, for another number of rows
 AMPLIFIES = 4.0  # output further off than the worst input by this factor
 
 
@@ -31,8 +32,8 @@ class Role(IntEnum):
 @dataclass(frozen=True, slots=True)
 class NodeFacts:
     """One row a node. ``difference``, ``floor`` and ``growth`` are relative (NaN: none); ``pair`` is the pair that speaks for the node
-    (-1: none), ``order`` its place among the compared pairs; ``reason`` is an Explanation (MATCHED: none); ``origin`` indexes the part's
-    origins (-1).
+    (-1: none), ``order`` its place among the compared pairs; ``reason`` is an Explanation (MATCHED: none) or OTHER_SIZE; ``origin``
+    indexes the part's origins (-1).
     """
 
     grade: UInt8
@@ -63,7 +64,9 @@ def facts_of(case: Case, origins: list[tuple[int, Origin]]) -> NodeFacts:
     grade = np.full(count, NO_PAIR, np.uint8)
     worst = _largest(pairs.node, graded, grades.grade.astype(np.float64), count)
     grade[~np.isnan(worst)] = worst[~np.isnan(worst)].astype(np.uint8)
-    grade[(grade == NO_PAIR) & _any(pairs.node, ~compared & ~grades.nothing, count)] = Grade.INCOMPARABLE
+    grade[(grade == NO_PAIR) & _any(pairs.node, ~grades.comparable & ~grades.nothing, count)] = Grade.INCOMPARABLE
+    said = grades.comparable & grades.argument
+    grade[(grade == NO_PAIR) & _any(pairs.node, said, count)] = Grade.EQUAL
     begins = min((origin.pair for _, origin in origins), default=len(pairs))
     role = _roles(case, grade, growth, takes_in, pair, begins)
     index = np.full(count, -1, np.int32)
@@ -71,7 +74,10 @@ def facts_of(case: Case, origins: list[tuple[int, Origin]]) -> NodeFacts:
         index[origin.node] = number
         role[origin.node] = Role.ORIGIN
     order = np.where(known, case.position()[pair], -1).astype(np.int32)
-    return NodeFacts(grade, role, difference, floor, growth, pair, order, _reasons(case), index)
+    reason = _reasons(case)
+    other_size = (role == Role.NOT_COMPARABLE) & _any(pairs.node, case.differences.size, count) & (reason == Explanation.MATCHED)
+    reason[other_size] = OTHER_SIZE
+    return NodeFacts(grade, role, difference, floor, growth, pair, order, reason, index)
 
 
 def _any(node: Int32, chosen: Bool, count: int) -> Bool:

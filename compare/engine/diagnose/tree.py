@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compare.engine.align.canonical import canonical_path
+from compare.engine.align.canonical import ROOT, canonical_path
 from compare.engine.align.explain import CODES, Explanation
 from compare.engine.align.nodes import NodeKind
 from compare.engine.align.places import Interner
@@ -122,8 +122,19 @@ class _Names:
         if nodes.kind[node] == NodeKind.API:
             return f"{nodes.names[int(nodes.path[node])]}.{int(nodes.number[node])}", None
         sides = [self._side(node, side) for side in (0, 1)]
-        own = _last(nodes.names[int(nodes.path[node])])
+        path = nodes.names[int(nodes.path[node])]
+        if path == ROOT:
+            return self._root(node), None
+        own = _last(path)
         return (sides[0] or sides[1] or own), sides[1] if sides[0] else None
+
+    def _root(self, node: int) -> str:
+        """The model itself has no name of its own: its class."""
+        for side, dump in enumerate(self.case.dumps):
+            for record in self.case.nodes.records[side][node]:
+                if dump.records.class_name[record] >= 0:
+                    return dump.classes[int(dump.records.class_name[record])]
+        return ROOT
 
     def _side(self, node: int, side: int) -> str:
         records = self.case.nodes.records[side][node]
@@ -164,7 +175,7 @@ def tree_of(cases: Sequence[Case], origins: Sequence[tuple[int, Origin]]) -> Tre
     }
     _own_columns(columns, builder, case_of, node_of, part_of)
     _inside_columns(columns)
-    reasons = [CODES[code] for code in Explanation if code is not Explanation.MATCHED]
+    reasons = [CODES[code] for code in Explanation if code is not Explanation.MATCHED] + ["other_size"]
     return Tree(columns, builder.strings.texts, reasons, case_of, node_of, part_of, facts)
 
 

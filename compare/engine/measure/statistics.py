@@ -63,6 +63,7 @@ class Differences:
     unlike: Bool
     elements: Int64
     tensor_bits: UInt8
+    stored_bits: UInt8
 
 
 def stored_bits(dump: Dump) -> UInt8:
@@ -204,6 +205,7 @@ def differences_of(pairs: Pairs, dumps: tuple[Dump, Dump]) -> Differences:
         unlike,
         elements,
         tensor_bits,
+        coarser,
     )
 
 

@@ -17,6 +17,7 @@ MEASURED_BY = {Statistic.NORM: "norm", Statistic.MAX: "extreme", Statistic.MIN: 
 LEFT, RIGHT = 0, 1
 SIDES = ("left", "right")
 NONE = 255
+PRECISION = {4: "fp8", 8: "bf16", 11: "fp16", 24: "fp32", 53: "fp64"}  # by significand bits: what one ulp is a unit of
 
 
 @lru_cache(maxsize=16)
@@ -163,6 +164,7 @@ class _Case:
             "grade": grade,
             "order": int(columns.array("position")[pair]),
             "floor": None if math.isnan(floor) else floor,
+            "precision": PRECISION.get(int(columns.array("bits")[pair])),
             "statistics": self._statistics(pair),
         }
 
@@ -258,6 +260,7 @@ class _Case:
                             "grade": "no_pair",
                             "order": -1,
                             "floor": None,
+                            "precision": None,
                             "statistics": self._single(side, slot),
                         }
                     )
