@@ -364,7 +364,7 @@ export const compare = {
     up: "Previous row",
     close: "Close the row, or go to its parent",
     open: "Open the row, or go into it",
-    toggle: "Open or close the row",
+    toggle: "Open or close the row (in the tree also Enter)",
     filter: "Filter the tree",
     ignore: "Set this origin aside and go on",
     undo: "Bring back what was set aside",

@@ -348,7 +348,7 @@ export const compare: CompareMessages = {
     up: "上一行",
     close: "收起此行，或到上一级",
     open: "展开此行，或进入",
-    toggle: "展开或收起此行",
+    toggle: "展开或收起此行（焦点在树中时也可按 Enter）",
     filter: "筛选树",
     ignore: "搁置此源头并继续",
     undo: "恢复已搁置的源头",

@@ -4,7 +4,7 @@ import { useI18n } from "../../i18n";
 import { exact, figure, number, percent, ulps } from "../../i18n/format";
 import { at, NO_ROW, type Row } from "../../model/rows";
 import { SideMark } from "../../ui/side";
-import { type ByName, byName } from "./by-name";
+import { byName } from "./by-name";
 import styles from "./layers.module.css";
 import { RoleGlyph } from "./RoleGlyph";
 import { useSize } from "./use-size";
@@ -27,46 +27,51 @@ export function LayersTable({ verdict, index, selected, sides, onSelect }: Props
   const named = verdict.layers.some((layer) => byName(layer) !== null);
   const slot = verdict.layers.map((layer) => byName(layer)?.slot).find((name) => name !== undefined) ?? words.byName;
   const frame = useRef<HTMLDivElement>(null);
-  const plot = plotWidth(useSize(frame)?.width ?? 806, named);
+  const shape = tableShape(useSize(frame)?.width ?? 806, named);
   const floor = useMemo(() => widestFloor(index, rows), [index, rows]);
-  const top = named ? 1.6 : 0.5;
-  const place = (value: number) => axisTo(value, top) * plot;
+  const place = (value: number) => axisTo(value, named ? 1.6 : 0.5) * shape.plot;
+  const ticks = (named ? [0.001, 0.01, 0.1, 1] : [0.001, 0.01, 0.1]).filter((_, at) => shape.plot >= 160 || at % 2 === 1);
+  const byNameColumns = (shape.byNameNorm ? 1 : 0) + (named ? 1 : 0);
   return (
     <div ref={frame} className={styles.frame} data-testid="layers">
       <table className={styles.table} aria-label={words.label}>
         <colgroup>
           <col style={{ width: 28 }} />
           <col />
-          <col style={{ width: 92 }} />
-          <col style={{ width: 84 }} />
-          {named ? (
-            <>
-              <col style={{ width: 78 }} />
-              <col style={{ width: 66 }} />
-            </>
-          ) : null}
-          <col style={{ width: plot + 24 }} />
+          <col style={{ width: shape.norm }} />
+          <col style={{ width: shape.norm }} />
+          {shape.byNameNorm ? <col style={{ width: 78 }} /> : null}
+          {named ? <col style={{ width: 68 }} /> : null}
+          {shape.plot > 0 ? <col style={{ width: shape.plot + 24 }} /> : null}
           <col style={{ width: 78 }} />
-          <col style={{ width: 70 }} />
+          {shape.ulps ? <col style={{ width: 66 }} /> : null}
         </colgroup>
         <thead>
-          <tr className={styles.over}>
-            <th colSpan={2} />
-            <th colSpan={2}>{residual ? words.norm : words.normPlain}</th>
-            {named ? <th colSpan={2}>{words.byName}</th> : null}
-            <th className={styles.plot}>
-              <span className={styles.axis} aria-hidden="true">
-                {(named ? [0.001, 0.01, 0.1, 1] : [0.001, 0.01, 0.1]).map((tick) => (
-                  <span key={tick} style={{ left: place(tick) }}>
-                    {tick * 100} %
-                  </span>
-                ))}
-              </span>
+          <tr>
+            <td colSpan={2} />
+            <th colSpan={2} scope="colgroup">
+              {residual ? words.norm : words.normPlain}
             </th>
-            <th colSpan={2} />
+            {byNameColumns > 0 ? (
+              <th colSpan={byNameColumns} scope="colgroup">
+                {words.byName}
+              </th>
+            ) : null}
+            {shape.plot > 0 ? (
+              <td className={styles.plot}>
+                <span className={styles.axis} aria-hidden="true">
+                  {ticks.map((tick) => (
+                    <span key={tick} style={{ left: place(tick) }}>
+                      {tick * 100} %
+                    </span>
+                  ))}
+                </span>
+              </td>
+            ) : null}
+            <td colSpan={shape.ulps ? 2 : 1} />
           </tr>
           <tr>
-            <th scope="col" className={styles.glyphHead} />
+            <td />
             <th scope="col" className={styles.name}>
               {words.layer}
             </th>
@@ -80,23 +85,21 @@ export function LayersTable({ verdict, index, selected, sides, onSelect }: Props
                 <SideMark side="right" /> {sides.right}
               </span>
             </th>
-            {named ? (
-              <>
-                <th scope="col">{slot}</th>
-                <th scope="col">{words.difference}</th>
-              </>
+            {shape.byNameNorm ? <th scope="col">{slot}</th> : null}
+            {named ? <th scope="col">{words.difference}</th> : null}
+            {shape.plot > 0 ? (
+              <td className={`${styles.plot} ${styles.keys}`}>
+                <i className={styles.used} /> {residual ? words.usedDot : words.plainDot}
+                {named && shape.plot >= 160 ? (
+                  <>
+                    {" "}
+                    <i /> {words.byNameDot}
+                  </>
+                ) : null}
+              </td>
             ) : null}
-            <th scope="col" className={`${styles.plot} ${styles.keys}`}>
-              <i className={styles.used} /> {residual ? words.usedDot : words.plainDot}
-              {named ? (
-                <>
-                  {" "}
-                  <i className={styles.rejected} /> {words.byNameDot}
-                </>
-              ) : null}
-            </th>
             <th scope="col">{words.difference}</th>
-            <th scope="col">{words.ulps}</th>
+            {shape.ulps ? <th scope="col">{words.ulps}</th> : null}
           </tr>
         </thead>
         <tbody>
@@ -104,11 +107,10 @@ export function LayersTable({ verdict, index, selected, sides, onSelect }: Props
             <LayerLine
               key={`${layer.index}-${layer.left}`}
               layer={layer}
-              rejected={byName(layer)}
               named={named}
               row={rows.get(layer.index) ?? NO_ROW}
               selected={selected}
-              plot={plot}
+              shape={shape}
               floor={place(floor)}
               place={place}
               onSelect={onSelect}
@@ -120,20 +122,37 @@ export function LayersTable({ verdict, index, selected, sides, onSelect }: Props
   );
 }
 
+/** What the width has room for; `plot` 0 = no dots. */
+interface TableShape {
+  readonly norm: number;
+  readonly byNameNorm: boolean;
+  readonly plot: number;
+  readonly ulps: boolean;
+}
+
+function tableShape(width: number, named: boolean): TableShape {
+  const wide = width >= 740;
+  const norm = wide ? 88 : width >= 480 ? 78 : 66;
+  const taken = 28 + (wide ? 104 : 74) + 2 * norm + (named ? 68 : 0) + (named && wide ? 78 : 0) + 78 + (wide ? 66 : 0) + 24;
+  const room = width - taken;
+  return { norm, byNameNorm: named && wide, plot: room < 90 ? 0 : Math.min(260, room), ulps: wide };
+}
+
 interface LineProps {
   layer: LayerRow;
-  rejected: ByName | null;
   named: boolean;
   row: Row;
   selected: Row;
-  plot: number;
+  shape: TableShape;
   floor: number;
   place: (value: number) => number;
   onSelect: (row: Row) => void;
 }
 
-function LayerLine({ layer, rejected, named, row, selected, plot, floor, place, onSelect }: LineProps) {
+function LayerLine({ layer, named, row, selected, shape, floor, place, onSelect }: LineProps) {
   const { t } = useI18n();
+  const { plot } = shape;
+  const rejected = byName(layer);
   const used = figure(layer.norm_rel);
   const byNameSize = figure(rejected?.norm_rel);
   const bad = layer.grade === "diverged";
@@ -155,28 +174,30 @@ function LayerLine({ layer, rejected, named, row, selected, plot, floor, place, 
       </th>
       <td title={exact(layer.left_norm)}>{number(layer.left_norm)}</td>
       <td title={exact(layer.right_norm)}>{number(layer.right_norm)}</td>
-      {named ? (
-        <>
-          <td className={styles.muted} title={exact(rejected?.norm)}>
-            {rejected === null ? "" : number(rejected.norm)}
-          </td>
-          <td className={styles.muted}>{byNameSize === null ? "" : alarming ? <s>{percent(byNameSize)}</s> : percent(byNameSize)}</td>
-        </>
+      {shape.byNameNorm ? (
+        <td className={styles.muted} title={exact(rejected?.norm)}>
+          {rejected === null ? "" : number(rejected.norm)}
+        </td>
       ) : null}
-      <td className={styles.plot}>
-        <svg width={plot + 8} height="22" viewBox={`0 0 ${plot + 8} 22`} aria-hidden="true">
-          <rect x="0" y="0" width={floor + 4} height="22" className={styles.ground} />
-          {byNameSize !== null && Math.abs(otherX - usedX) > 7 ? (
-            <path d={`M${usedX + 8} 11H${otherX - 0.5}`} className={styles.link} />
-          ) : null}
-          {byNameSize === null || Math.abs(otherX - usedX) < 1.5 ? null : (
-            <circle cx={otherX + 4} cy="11" r="3.2" className={styles.open} />
-          )}
-          <circle cx={usedX + 4} cy="11" r="3.5" className={bad ? styles.badDot : styles.dot} />
-        </svg>
-      </td>
+      {named ? (
+        <td className={styles.muted}>{byNameSize === null ? "" : alarming ? <s>{percent(byNameSize)}</s> : percent(byNameSize)}</td>
+      ) : null}
+      {plot > 0 ? (
+        <td className={styles.plot}>
+          <svg width={plot + 8} height="22" viewBox={`0 0 ${plot + 8} 22`} aria-hidden="true">
+            <rect x="0" y="0" width={floor + 4} height="22" className={styles.ground} />
+            {byNameSize !== null && Math.abs(otherX - usedX) > 7 ? (
+              <path d={`M${usedX + 8} 11H${otherX - 0.5}`} className={styles.link} />
+            ) : null}
+            {byNameSize === null || Math.abs(otherX - usedX) < 1.5 ? null : (
+              <circle cx={otherX + 4} cy="11" r="3.2" className={styles.open} />
+            )}
+            <circle cx={usedX + 4} cy="11" r="3.5" className={bad ? styles.badDot : styles.dot} />
+          </svg>
+        </td>
+      ) : null}
       <td className={bad ? styles.bad : undefined}>{percent(layer.norm_rel)}</td>
-      <td className={styles.ulps}>{layer.ulps === null ? "–" : `${ulps(layer.ulps).replace("+", "")} ulp`}</td>
+      {shape.ulps ? <td className={styles.ulps}>{layer.ulps === null ? "–" : `${ulps(layer.ulps).replace("+", "")} ulp`}</td> : null}
     </tr>
   );
 }
@@ -193,8 +214,4 @@ function axisTo(value: number, top: number): number {
   if (!(size > 0)) return 0;
   const low = Math.log10(0.0007);
   return Math.min(1, Math.max(0, (Math.log10(size) - low) / (Math.log10(top) - low)));
-}
-
-function plotWidth(width: number, named: boolean): number {
-  return Math.max(90, Math.min(260, width - (named ? 28 + 110 + 92 + 84 + 78 + 66 + 78 + 70 + 28 : 28 + 130 + 92 + 84 + 78 + 70 + 28)));
 }

@@ -55,7 +55,7 @@ export function SlotTable({ slots, sides, columns, own, origin }: Props) {
           </th>
           {columns >= 6 ? <th scope="col">{words.columns.difference}</th> : null}
           {columns >= 5 ? <th scope="col">{words.columns.relative}</th> : null}
-          <th scope="col">{dtype === "" ? words.columns.ulp : words.ulpOf(dtype)}</th>
+          <th scope="col">{dtype === "" || columns < 6 ? words.columns.ulp : words.ulpOf(dtype)}</th>
         </tr>
       </thead>
       <tbody>

@@ -1,4 +1,4 @@
-import { type MouseEvent, memo, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
+import { type KeyboardEvent, type MouseEvent, memo, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "react";
 import type { Origin } from "../../api/types";
 import { useI18n } from "../../i18n";
 import { AXIS_TICKS, axisShare } from "../../layout/axis";
@@ -86,6 +86,7 @@ export function TreeTable(props: Props) {
     if (canvas.current !== null && size !== null) paintBars(canvas.current, index.tree, view, from, to, barWidth(columns), theme);
   }, [index, view, from, to, columns, theme, size]);
 
+  const selectedPlace = placeOf(view, selected);
   const onClick = (event: MouseEvent) => {
     const row = (event.target as Element).closest<HTMLElement>("[data-place]");
     if (row === null) return;
@@ -94,6 +95,12 @@ export function TreeTable(props: Props) {
     if ((event.target as Element).closest("[data-toggle]") !== null || strip !== undefined) onToggle(place);
     if (strip === undefined) onSelect(asRow(at(view.rows, place)));
   };
+  const onKeyDown = (event: KeyboardEvent) => {
+    // Enter is no command of the page: on a button it must stay the button's.
+    if (event.key !== "Enter" || event.target !== scroller.current || selectedPlace < 0) return;
+    event.preventDefault();
+    onToggle(selectedPlace);
+  };
   const onDoubleClick = (event: MouseEvent) => {
     const row = (event.target as Element).closest<HTMLElement>("[data-place]");
     if (row === null || (event.target as Element).closest("[data-toggle]") !== null) return;
@@ -101,7 +108,6 @@ export function TreeTable(props: Props) {
     if (!view.strips.has(place)) onToggle(place);
   };
 
-  const selectedPlace = placeOf(view, selected);
   const mounted = selectedPlace >= from && selectedPlace < to;
   const { tree } = index;
   const rows: React.ReactNode[] = [];
@@ -127,7 +133,6 @@ export function TreeTable(props: Props) {
     );
   }
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the keys that move and open are commands of the page and work wherever the focus is
     <div
       ref={scroller}
       role="treegrid"
@@ -143,6 +148,7 @@ export function TreeTable(props: Props) {
       onScroll={onScroll}
       onClick={onClick}
       onDoubleClick={onDoubleClick}
+      onKeyDown={onKeyDown}
     >
       <Head columns={columns} roles={roles} />
       <div className={styles.space} style={{ height: view.length * ROW_HEIGHT }} {...ROWGROUP}>
@@ -199,7 +205,7 @@ const Head = memo(function Head({ columns, roles }: { columns: TreeColumns; role
       </span>
       <span {...HEADER} className={styles.axis}>
         <span className="visually-hidden">{words.axis}</span>
-        {AXIS_TICKS.map((tick, place) => (
+        {AXIS_TICKS.filter((_, place) => width >= 120 || place !== 1).map((tick, place) => (
           <span
             key={tick}
             className={place === 0 ? styles.firstTick : styles.tick}
