@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from compare.engine.align.canonical import layer_of
 from compare.engine.diagnose.case import Case
 from compare.engine.diagnose.layers import LayerRow
 from compare.engine.diagnose.origins import Kind, Origin
@@ -17,7 +18,8 @@ NAMES = ("Max", "Min", "Mean", "Norm")  # in the order of Statistic
 
 
 def diverged(case: Case, origin: Origin, premises: Sequence[Premise]) -> Text:
-    where = short(origin.module)
+    # A step between two layers has no module to its name but the model: where it ends says more.
+    where = short(origin.before if origin.before is not None and layer_of(origin.module) < 0 else origin.module)
     values = _values(case, origin.pair)
     slot = case.slot_name(origin.pair, case.primary)
     said = {

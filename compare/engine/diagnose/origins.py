@@ -12,6 +12,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from compare.engine.align.canonical import ROOT
 from compare.engine.align.conventions import decoder, fill
 from compare.engine.diagnose.case import Case, maker_of, module_name
 from compare.engine.measure.grades import Grade, grades_of
@@ -229,7 +230,7 @@ def _activation(case: Case, pair: int, clearest: float) -> Origin:
     elif gap:
         kind, before = Kind.BETWEEN, module
         after = _last_clean(case, pair, sources)
-        module = (None if quantity is not None else _container(case, pair)) or _common_parent(after, before)
+        module = (None if quantity is not None else _container(case, pair)) or _common_parent(case, after, before)
     node = _node_of(case, module if kind is not Kind.BETWEEN else before, pair)
     return Origin(pair, node, module, kind, after, before, max(clearest, float(case.grades.ratio[pair])))
 
@@ -257,15 +258,19 @@ def _container(case: Case, pair: int) -> str | None:
     return None
 
 
-def _common_parent(after: str | None, before: str | None) -> str:
+def _common_parent(case: Case, after: str | None, before: str | None) -> str:
+    """The closest module around both that the dumps know."""
     if after is None or before is None:
-        return before or "(root)"
+        return before or ROOT
     shared = []
     for a, b in zip(after.partition("/")[0].split("."), before.partition("/")[0].split("."), strict=False):
         if a != b:
             break
         shared.append(a)
-    return ".".join(shared) or "(root)"
+    known = set(case.nodes.names)
+    while shared and ".".join(shared) not in known:
+        shared.pop()
+    return ".".join(shared) or ROOT
 
 
 def _node_of(case: Case, module: str | None, pair: int) -> int:
