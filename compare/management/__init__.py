@@ -1,0 +1,1 @@
+"""Commands of ``manage.py``: the product's own ``compare``, and housekeeping."""

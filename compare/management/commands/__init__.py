@@ -1,0 +1,1 @@
+"""One file a command; thin, over the engine or a service."""
