@@ -321,6 +321,8 @@ export interface NodeSlot {
   readonly grade: GradeWord | "no_pair";
   readonly order: number | null;
   readonly floor: Num | null;
+  /** What the ulps are units of; null: exact, or nothing to compare. */
+  readonly precision: "fp8" | "bf16" | "fp16" | "fp32" | "fp64" | null;
   readonly statistics: readonly SlotStatistic[];
 }
 

@@ -141,7 +141,8 @@ function DetailBody({ node, origin, verdict, sides, columns }: WithNode & { colu
   );
   const pictured = residual !== null && isLayer && residual.group === "output" && residual.left.length === 1 && residual.right.length === 1;
   const quiet = verdict.verdict === "consistent" || verdict.verdict === "identical";
-  const picture = pictured ? <ResidualPicture node={node} slot={residual} sides={sides} /> : null;
+  // Below its width the drawing's words would be too small to read; its caption says the same.
+  const picture = pictured && columns === 6 ? <ResidualPicture node={node} slot={residual} sides={sides} /> : null;
   return (
     <div className={styles.body}>
       <div className={styles.summary}>

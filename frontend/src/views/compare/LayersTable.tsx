@@ -54,7 +54,7 @@ export function LayersTable({ verdict, index, selected, sides, onSelect }: Props
             </th>
             {byNameColumns > 0 ? (
               <th colSpan={byNameColumns} scope="colgroup">
-                {words.byName}
+                {byNameColumns > 1 ? words.byName : words.byNameDot}
               </th>
             ) : null}
             {shape.plot > 0 ? (

@@ -35,7 +35,9 @@ export function SlotTable({ slots, sides, columns, own, origin }: Props) {
   const agreeing = slots.filter((slot) => slot.state === "agrees" && slot.group === "input");
   const hidden = all || agreeing.length <= OPEN_AGREEING ? new Set<NodeSlot>() : new Set(agreeing.slice(OPEN_AGREEING - 1));
   const ordered = useMemo(() => inReadingOrder(slots), [slots]);
-  const dtype = dtypeName(slots.flatMap((slot) => slot.left).find((place) => /float/.test(place.dtype ?? ""))?.dtype);
+  const precisions = new Set(slots.flatMap(({ precision }) => (precision === null ? [] : [precision])));
+  // Named once in the heading where it is one; slots of several precisions each say their own beside their dtype.
+  const precision = precisions.size === 1 ? [...precisions][0] : undefined;
   return (
     <table className={`${styles.table} ${styles[`columns${columns}`] ?? ""}`} data-testid="slots">
       <thead>
@@ -55,7 +57,7 @@ export function SlotTable({ slots, sides, columns, own, origin }: Props) {
           </th>
           {columns >= 6 ? <th scope="col">{words.columns.difference}</th> : null}
           {columns >= 5 ? <th scope="col">{words.columns.relative}</th> : null}
-          <th scope="col">{dtype === "" || columns < 6 ? words.columns.ulp : words.ulpOf(dtype)}</th>
+          <th scope="col">{precision === undefined || columns < 6 ? words.columns.ulp : words.ulpOf(precision)}</th>
         </tr>
       </thead>
       <tbody>
@@ -123,6 +125,9 @@ function GroupRow({ slot, columns, own, origin, sides }: GroupProps) {
       </b>
       <span className={styles.shape}>
         {shapes} {dtypeName(place?.dtype)}
+        {slot.precision !== null && slot.precision !== dtypeName(place?.dtype) && !isOneSided(slot)
+          ? ` · ${words.ulpOf(slot.precision)}`
+          : null}
       </span>
       {partner === null ? null : (
         <span className={styles.partner} title={partner.title}>

@@ -124,15 +124,16 @@ function Ratio({ tree, row, words }: { tree: Tree; row: Row; words: CompareMessa
   return <span className={styles.tag}>{words.tree.ratio(String(left), String(right))}</span>;
 }
 
-function Inference({ tree, row }: { tree: Tree; row: Row }) {
+function Inference({ tree, row, words }: { tree: Tree; row: Row; words: CompareMessages }) {
   const right = textOf(tree, tree.right_name, row);
   const role = at(tree.role, row);
   if (at(tree.kind, row) === KIND.part) {
     const parent = at(tree.parent, row);
     const last = row + 1 >= parent + at(tree.size, parent);
+    const text = right === null ? "" : words.tree.columns(right);
     return (
-      <span className={`${styles.bracket} ${last ? styles.bracketLast : ""}`} title={right ?? undefined}>
-        {right}
+      <span className={`${styles.bracket} ${last ? styles.bracketLast : ""}`} title={text}>
+        {text}
       </span>
     );
   }
@@ -171,7 +172,7 @@ function RowCells({ tree, row, origin, sides, words }: Props) {
     return (
       <>
         <span {...CELL} className={styles.inference}>
-          <Inference tree={tree} row={row} />
+          <Inference tree={tree} row={row} words={words} />
         </span>
         <span {...CELL} className={styles.reason} title={text}>
           {text}
@@ -183,7 +184,7 @@ function RowCells({ tree, row, origin, sides, words }: Props) {
   return (
     <>
       <span {...CELL} className={styles.inference}>
-        <Inference tree={tree} row={row} />
+        <Inference tree={tree} row={row} words={words} />
       </span>
       <span {...CELL} className={styles.bar} />
       <span {...CELL} className={`${styles.value} ${bold}`}>

@@ -135,7 +135,12 @@ function PartWorkbench({ verdict, slug, part, done }: PartProps) {
         </div>
         <nav className={styles.phoneTabs} aria-label={words.tabs.label}>
           {(["verdict", "tree", "timeline", "detail"] as const).map((name) => (
-            <button key={name} type="button" aria-current={tab === name ? "page" : undefined} onClick={() => bench.setTab(name)}>
+            <button
+              key={name}
+              type="button"
+              aria-current={tab === name || (name === "tree" && tab === "layers") ? "page" : undefined}
+              onClick={() => bench.setTab(name)}
+            >
               {words.tabs[name]}
             </button>
           ))}
