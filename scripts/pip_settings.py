@@ -25,9 +25,7 @@ OTHER_NAMES = {"UV_DEFAULT_INDEX": "UV_INDEX_URL", "UV_EXTRA_INDEX_URL": "UV_IND
 def configured() -> dict[str, str]:
     """pip's settings by name, the stronger place over the weaker: [global], then [install], then the environment."""
     # `pip config get` would read one of the files only.
-    listed = subprocess.run(
-        [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
-    ).stdout
+    listed = subprocess.run([sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False).stdout
     found: dict[str, str] = {}
     for section in ("global.", "install.", ":env:."):
         for line in listed.splitlines():

@@ -351,7 +351,6 @@ export interface components {
             readonly options: {
                 [key: string]: unknown;
             };
-            readonly baseline: components["schemas"]["Side"] | null;
             /** Format: date-time */
             readonly cancel_requested_at: string | null;
             readonly read_only: boolean;
@@ -432,7 +431,7 @@ export interface components {
         NewShareLinkRequest: {
             days?: number | null;
         };
-        /** @description The command line's options by their long names; ``baseline`` is a run id, ``mapping`` YAML text. */
+        /** @description The command line's options by their long names; ``baseline`` is a run id, ``mapping`` YAML text (both not served yet). */
         OptionsRequest: {
             step?: string | null;
             rank?: string | null;
