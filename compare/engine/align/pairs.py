@@ -180,8 +180,6 @@ def _by_quantity(sides: Sides, nodes: Nodes, slot_node: list[Int32], quantities:
             ordered = ([slots[0]], found) if side == 0 else (found, [slots[0]])
             yield _row(sides, node, quantity, *ordered, relation, reason, elsewhere)
             done[side].update(slots)
-            if in_node:
-                done[other].update(found)
 
 
 def _row(
