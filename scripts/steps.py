@@ -22,7 +22,7 @@ PYTHON = sys.executable
 NODE = str(ROOT / "scripts" / "node")
 LONGEST_SECONDS = 2400
 # Colours are for a person at a terminal, not for a log.
-PLAIN = {} if sys.stdout.isatty() else {"NO_COLOR": "1", "FORCE_COLOR": "0"}
+PLAIN = {} if sys.stdout.isatty() else {"NO_COLOR": "1"}
 
 
 @dataclass(frozen=True)
