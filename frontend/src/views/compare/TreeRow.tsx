@@ -214,9 +214,9 @@ function RowCells({ tree, row, origin, sides, words }: Props) {
 function ValueText({ tree, row, words }: { tree: Tree; row: Row; words: CompareMessages }) {
   const difference = at(tree.difference, row);
   const grade = at(tree.grade, row);
+  if (grade === GRADE.equal) return <span className={styles.equal}>{words.tree.equal}</span>;
   if (difference === Number.POSITIVE_INFINITY || (Number.isNaN(difference) && grade === GRADE.diverged)) return words.tree.nonfinite;
   if (Number.isNaN(difference)) return null;
-  if (grade === GRADE.equal) return <span className={styles.equal}>{words.tree.equal}</span>;
   return percent(difference);
 }
 
