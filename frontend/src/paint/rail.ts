@@ -74,7 +74,10 @@ export function paintRail(canvas: HTMLCanvasElement, scene: RailScene, theme: Th
     context.fillRect(x, top - 6, 1, bottom - top + 12);
     context.textAlign = "left";
     context.fillStyle = theme.muted;
-    context.fillText(scene.words.backward, x + 5, bottom + 10);
+    // Beside the number of the last layer where the two would meet.
+    const last = scene.labels[scene.labels.length - 1];
+    const near = last !== undefined && Math.abs(scale.x(last.order) - x) < 40;
+    context.fillText(scene.words.backward, near ? Math.max(x, scale.x(last.order)) + 34 : x + 5, bottom + 10);
   }
   if (scene.missing !== null) paintMissing(context, scene, scene.missing, theme);
   paintDots(context, scene.dots, theme);

@@ -72,6 +72,19 @@ describe("the statistics of a row", () => {
     expect(row.querySelectorAll("td")[1]?.className).not.toBe("");
   });
 
+  it("give a count of steps that fills more than its column as a magnitude", () => {
+    const slots = [
+      slot({
+        state: "differs",
+        grade: "diverged",
+        statistics: [statistic("norm", { ulps: 15_861_234_567_890, over: true }), statistic("max", { ulps: -0.3 })],
+      }),
+    ];
+    const rows = within(table(slots)).getAllByRole("row");
+    expect(cells(rows[2] as HTMLElement).at(-1)).toBe("+1.6e13");
+    expect(cells(rows[3] as HTMLElement).at(-1)).toBe("0");
+  });
+
   it("give a slot of one side one line", () => {
     const single = slot({
       slot: "input.0",

@@ -1,9 +1,9 @@
 import type { Origin } from "../../api/types";
 import { useI18n } from "../../i18n";
-import { factor, percent } from "../../i18n/format";
 import { at, NO_ROW, type Row } from "../../model/rows";
 import styles from "./origins.module.css";
 import { RoleGlyph } from "./RoleGlyph";
+import { differenceText, growthText } from "./TreeRow";
 import { evidenceSize, placeName } from "./words";
 import type { TreeIndex } from "./workbench-state";
 
@@ -31,7 +31,7 @@ export function OriginsList({ origins, index, selected, ignored, onSelect }: Pro
         {origins.map((origin, number) => {
           const row = index?.origins[number] ?? NO_ROW;
           const size = row !== NO_ROW && index !== null ? at(index.tree.difference, row) : Number.NaN;
-          const growth = row !== NO_ROW && index !== null ? factor(at(index.tree.growth, row)) : "";
+          const growth = row !== NO_ROW && index !== null ? growthText(at(index.tree.growth, row)) : "";
           const shown = Number.isNaN(size) ? evidenceSize(origin) : size;
           const kind = words.withConfidence(words.kinds[origin.kind], t.compare.verdict.confidenceWords[origin.confidence]);
           return (
@@ -49,7 +49,7 @@ export function OriginsList({ origins, index, selected, ignored, onSelect }: Pro
                   <span>{ignored.includes(number) ? `${kind}, ${words.ignored}` : kind}</span>
                 </span>
                 <span className={styles.numbers}>
-                  <b>{shown === null ? "" : percent(shown)}</b>
+                  <b>{shown === null ? "" : differenceText(shown, t.compare)}</b>
                   <span>{growth}</span>
                 </span>
               </button>

@@ -206,7 +206,9 @@ function StatisticRow({ statistic, slot, columns }: { statistic: SlotStatistic; 
               : signedPercent(statistic.relative)}
         </td>
       ) : null}
-      <td className={over && statistic.ulps !== null ? styles.overUlps : zero(statistic.ulps)}>{ulps(statistic.ulps)}</td>
+      <td className={over && statistic.ulps !== null ? styles.overUlps : zero(statistic.ulps)} title={exact(statistic.ulps)}>
+        {steps(statistic.ulps)}
+      </td>
     </tr>
   );
 }
@@ -246,9 +248,11 @@ export function WorstStatistics({ slots, sides }: Omit<Props, "columns" | "own" 
             <th scope="row">
               {isDirty(slot) ? <b>{slotName(slot)}</b> : slotName(slot)} {words.names[statistic.name]}
             </th>
-            <Value value={statistic.left} />
-            <Value value={statistic.right} />
-            <td className={statistic.over && isDirty(slot) ? styles.overUlps : zero(statistic.ulps)}>{ulps(statistic.ulps)}</td>
+            <Value value={statistic.left} over={statistic.over && isDirty(slot)} />
+            <Value value={statistic.right} over={statistic.over && isDirty(slot)} />
+            <td className={statistic.over && isDirty(slot) && statistic.ulps !== null ? styles.overUlps : zero(statistic.ulps)}>
+              {steps(statistic.ulps)}
+            </td>
           </tr>
         ))}
       </tbody>
@@ -261,6 +265,13 @@ function worstOf(slot: NodeSlot): SlotStatistic[] {
   const size = (statistic: SlotStatistic) => Math.abs(figure(statistic.ulps) ?? figure(statistic.relative) ?? 0);
   const byWeight = [...paired].sort((a, b) => Number(b.over) - Number(a.over) || size(b) - size(a));
   return byWeight.slice(0, isDirty(slot) ? 2 : 1);
+}
+
+/** Steps that fill more than a column are a magnitude: +1.6e13. */
+function steps(value: SlotStatistic["ulps"]): string {
+  const plain = figure(value);
+  if (plain === null || !Number.isFinite(plain) || Math.abs(plain) < 1e6) return ulps(value);
+  return `${plain > 0 ? "+" : "−"}${Math.abs(plain).toExponential(1).replace("e+", "e")}`;
 }
 
 function absolute(statistic: SlotStatistic): number | null {

@@ -220,12 +220,13 @@ function ValueText({ tree, row, words }: { tree: Tree; row: Row; words: CompareM
   return percent(difference);
 }
 
-function differenceText(difference: number, words: CompareMessages): string {
+/** NaN or Inf on one side has no size. */
+export function differenceText(difference: number, words: CompareMessages): string {
   return difference === Number.POSITIVE_INFINITY ? words.tree.nonfinite : percent(difference);
 }
 
 /** From a number to NaN there is no factor. */
-function growthText(growth: number): string {
+export function growthText(growth: number): string {
   return Number.isFinite(growth) ? factor(growth) : "";
 }
 
