@@ -14,7 +14,7 @@ import pytest
 from compare.engine.model import JsonObject
 from compare.engine.options import Options
 from compare.engine.pipeline import compare_paths
-from tests.engine.build import CORPUS, verdict, write
+from tests.engine.build import CORPUS, pairs, part, verdict, write
 from tests.engine.diagnose.truth import CORE, FURTHER, Known
 
 PAIRS = {(known.left, known.right, known.options.get("exact", False)): known for known in [*CORE, *FURTHER] if "step" not in known.options}
@@ -54,6 +54,16 @@ def test_swapping_the_sides_mirrors_the_layers_and_the_coverage(known: Known) ->
     ]
     assert there["coverage"]["left"] == back["coverage"]["right"]
     assert there["coverage"]["right"] == back["coverage"]["left"]
+    counts = back["counts"] | {"unmatched_left": back["counts"]["unmatched_right"], "unmatched_right": back["counts"]["unmatched_left"]}
+    assert there["counts"] == counts
+
+
+@swapped
+def test_swapping_the_sides_gives_the_mirrored_pairs(known: Known) -> None:
+    there, back = (part(a, b, **known.options).cases[0] for a, b in ((known.left, known.right), (known.right, known.left)))
+    assert sorted(map(str, ((sorted(left), sorted(right)) for left, right in pairs(there)))) == sorted(
+        map(str, ((sorted(left), sorted(right)) for right, left in pairs(back)))
+    )
 
 
 def layer(path: str) -> str:

@@ -1,0 +1,362 @@
+"""The engine's face: reading runs, comparing them, publishing at once or not at all, parts, choices, progress."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compare.engine.errors import Cancelled, DumpError
+from compare.engine.ingest import paths_to_sources
+from compare.engine.model import JsonObject
+from compare.engine.options import Options
+from compare.engine.pipeline import compare_paths, compare_runs, read_run
+from compare.engine.store.columns import Columns
+from compare.engine.store.dumps import read_dump
+from tests.engine.build import CORPUS, call, tensor, verdict, write
+
+Report = tuple[str, float, dict[str, int]]
+
+
+def quiet(stage: str, fraction: float, numbers: dict[str, int]) -> None:
+    """Progress that nobody watches."""
+
+
+def run(place: Path, name: str) -> Path:
+    """A corpus archive, read once into a folder of columns."""
+    folder = place / name
+    if not folder.exists():
+        read_run(paths_to_sources([CORPUS / f"{name}.zip"]), f"{name}.zip", folder, quiet)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("runs")
+
+
+def without_seconds(document: JsonObject) -> JsonObject:
+    return {key: value for key, value in document.items() if key != "timing"}
+
+
+# --- stored and direct ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "options"),
+    [
+        ("q2_train_stat", "q2_infer_eps_stat", {}),
+        ("q2_shim_pert1_stat", "q2_shim_stat", {"exact": True}),
+        ("q2_train_micro2_stat", "q2_infer_stat", {}),
+        ("q2_train_steps2_stat", "q2_train_steps2_pert1_stat", {}),
+        ("q2_train_steps2_stat", "q2_train_steps2_pert1_stat", {"step": "1"}),
+        ("q2_infer_tp2_stat", "q2_infer_tp2_stat", {}),
+    ],
+)
+def test_stored_runs_give_the_verdict_of_the_files_themselves(left: str, right: str, options: dict[str, Any], place: Path, tmp_path: Path) -> None:
+    chosen = Options(**options)
+    stored = compare_runs(run(place, left), run(place, right), chosen, tmp_path / "out", quiet, lambda _: None)
+    direct = compare_paths([CORPUS / f"{left}.zip"], [CORPUS / f"{right}.zip"], chosen).document
+    assert without_seconds(stored) == without_seconds(direct)
+
+
+def test_the_verdict_is_told_before_the_tree_is_written(place: Path, tmp_path: Path) -> None:
+    told: list[JsonObject] = []
+    stages: list[str] = []
+
+    def progress(stage: str, fraction: float, numbers: dict[str, int]) -> None:
+        stages.append(f"{stage}{' after the verdict' if told else ''}")
+
+    returned = compare_runs(run(place, "q2_train_stat"), run(place, "q2_infer_stat"), Options(), tmp_path / "out", progress, told.append)
+    assert told == [returned]
+    assert [stage for stage in stages if stage.startswith("store")] == ["store after the verdict"] * len([s for s in stages if s.startswith("store")])
+    assert not [stage for stage in stages if stage.startswith(("align", "measure", "diagnose")) and "after" in stage]
+
+
+def test_a_stored_dump_is_the_dump(place: Path) -> None:
+    folder = run(place, "q2_train_stat")
+    inventory = json.loads((folder / "inventory.json").read_text("utf-8"))
+    stored = read_dump(folder / inventory["dumps"][0]["folder"])
+    from compare.engine.ingest import read_side
+
+    direct = read_side(paths_to_sources([CORPUS / "q2_train_stat.zip"]), "x").dumps[0]
+    assert list(stored.records.name) == list(direct.records.name)
+    for table in ("records", "slots"):
+        for column in type(getattr(direct, table)).__slots__:
+            ours, theirs = getattr(getattr(stored, table), column), getattr(getattr(direct, table), column)
+            if column != "name" or table == "slots":
+                assert ours.dtype == theirs.dtype
+                assert ours.tobytes() == theirs.tobytes(), column
+    for name in ("paths", "classes", "slot_names", "types", "dtypes", "shapes", "texts", "place", "task", "level", "step", "rank", "has_construct"):
+        assert getattr(stored, name) == getattr(direct, name)
+    assert list(stored.stacks) == list(direct.stacks)
+
+
+@pytest.mark.parametrize("text", ["", "äöü 层", "𝛼", "line\nbreak\x00"])
+def test_odd_texts_survive_being_stored(text: str, tmp_path: Path) -> None:
+    records = {f"Module.m{text}.L.forward.0": call(tensor(), {"type": "str", "value": text})}
+    read_run(paths_to_sources([write(tmp_path / "dump", records)]), "odd", tmp_path / "run", quiet)
+    stored = read_dump(tmp_path / "run" / "dumps" / "0")
+    assert list(stored.records.name) == list(records)
+    assert text in list(stored.texts)
+
+
+def test_columns_of_another_format_are_refused(place: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "columns"
+    folder.mkdir()
+    (folder / "meta.json").write_text(json.dumps({"format": 99}), "utf-8")
+    with pytest.raises(DumpError) as refused:
+        Columns(folder)
+    assert (refused.value.code, refused.value.params) == ("stored_format", {"found": 99, "known": 1})
+
+
+# --- complete or not at all -------------------------------------------------------------------------------------------------------------
+
+
+def reports_of(work: Callable[[Callable[..., None]], Any]) -> list[Report]:
+    seen: list[Report] = []
+    work(lambda stage, fraction, numbers: seen.append((stage, fraction, dict(numbers))))
+    return seen
+
+
+def left_behind(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_progress_goes_through_the_stages_with_fractions_and_numbers(place: Path, tmp_path: Path) -> None:
+    left, right = run(place, "q2_train_stat"), run(place, "q2_infer_stat")
+    seen = reports_of(lambda progress: compare_runs(left, right, Options(), tmp_path / "out", progress, lambda _: None))
+    stages = list(dict.fromkeys(stage for stage, _, _ in seen))
+    assert stages == ["align", "measure", "diagnose", "store"]
+    for stage, fraction, numbers in seen:
+        assert 0.0 <= fraction <= 1.0, stage
+        assert all(isinstance(value, int) for value in numbers.values())
+    for stage in stages:
+        fractions = [fraction for name, fraction, _ in seen if name == stage]
+        assert fractions == sorted(fractions)
+    assert seen[-1][:2] == ("store", 1.0)
+
+
+def test_a_comparison_that_is_cancelled_at_any_report_leaves_nothing_behind(place: Path, tmp_path: Path) -> None:
+    left, right = run(place, "q2_train_steps2_stat"), run(place, "q2_train_steps2_pert1_stat")
+    total = len(reports_of(lambda progress: compare_runs(left, right, Options(), tmp_path / "first", progress, lambda _: None)))
+    assert total >= 8
+    for stop in range(total):
+        seen = 0
+
+        def cancel(stage: str, fraction: float, numbers: dict[str, int], stop: int = stop) -> None:
+            nonlocal seen
+            seen += 1
+            if seen > stop:
+                raise Cancelled
+
+        with pytest.raises(Cancelled):
+            compare_runs(left, right, Options(), tmp_path / "out", cancel, lambda _: None)
+        assert left_behind(tmp_path) == ["first"]
+
+
+def test_reading_that_is_cancelled_leaves_nothing_behind(tmp_path: Path) -> None:
+    sources = paths_to_sources([CORPUS / "q2_train_steps2_stat.zip"])
+    total = len(reports_of(lambda progress: read_run(sources, "x", tmp_path / "first", progress)))
+    for stop in range(total):
+        seen = 0
+
+        def cancel(stage: str, fraction: float, numbers: dict[str, int], stop: int = stop) -> None:
+            nonlocal seen
+            seen += 1
+            if seen > stop:
+                raise Cancelled
+
+        with pytest.raises(Cancelled):
+            read_run(sources, "x", tmp_path / "out", cancel)
+        assert left_behind(tmp_path) == ["first"]
+
+
+def test_a_listener_that_fails_leaves_nothing_behind(place: Path, tmp_path: Path) -> None:
+    def fails(document: JsonObject) -> None:
+        raise RuntimeError("the database is gone")
+
+    with pytest.raises(RuntimeError, match="database"):
+        compare_runs(run(place, "q2_train_stat"), run(place, "q2_infer_stat"), Options(), tmp_path / "out", quiet, fails)
+    assert left_behind(tmp_path) == []
+
+
+def test_a_refused_choice_leaves_nothing_behind(place: Path, tmp_path: Path) -> None:
+    left, right = run(place, "q2_train_steps2_stat"), run(place, "q2_train_steps2_pert1_stat")
+    with pytest.raises(DumpError) as refused:
+        compare_runs(left, right, Options(step="7"), tmp_path / "out", quiet, lambda _: None)
+    assert refused.value.code == "no_such_choice"
+    assert refused.value.params == {"name": "step", "value": "7", "held": "0, 1"}
+    assert left_behind(tmp_path) == []
+
+
+def test_a_run_that_cannot_be_read_leaves_nothing_behind(tmp_path: Path) -> None:
+    (tmp_path / "dump.json").write_text("{", "utf-8")
+    with pytest.raises(DumpError):
+        read_run(paths_to_sources([tmp_path / "dump.json"]), "x", tmp_path / "out", quiet)
+    assert left_behind(tmp_path) == ["dump.json"]
+
+
+def test_a_finished_folder_holds_what_the_architecture_says(place: Path, tmp_path: Path) -> None:
+    compare_runs(run(place, "q2_train_steps2_stat"), run(place, "q2_train_steps2_pert1_stat"), Options(), tmp_path / "out", quiet, lambda _: None)
+    assert left_behind(tmp_path / "out") == ["parts", "verdict.json"]
+    assert left_behind(tmp_path / "out" / "parts") == ["0", "1"]
+    for number in ("0", "1"):
+        assert left_behind(tmp_path / "out" / "parts" / number) == ["columns", "tree.bin.gz", "verdict.json"]
+
+
+def test_the_same_comparison_twice_writes_the_same_tree(place: Path, tmp_path: Path) -> None:
+    trees = []
+    for name in ("one", "two"):
+        compare_runs(run(place, "q2_train_stat"), run(place, "q2_infer_stat"), Options(), tmp_path / name, quiet, lambda _: None)
+        trees.append((tmp_path / name / "parts" / "0" / "tree.bin.gz").read_bytes())
+    assert trees[0] == trees[1]
+
+
+# --- parts and choices ------------------------------------------------------------------------------------------------------------------
+
+
+def steps(*numbers: int, folder: Path, norms: dict[int, float] | None = None, ranks: tuple[int, ...] = (0,)) -> Path:
+    """A run of one module, one dump a step and rank."""
+    for number in numbers:
+        for rank in ranks:
+            norm = (norms or {}).get(number, 8.0)
+            write(folder / f"step{number}" / f"rank{rank}", {"Module.a.L.forward.0": call(tensor(), output=[tensor(norm)])})
+    return folder
+
+
+def test_several_steps_give_a_run_verdict_with_the_earliest_bad_part_first(tmp_path: Path) -> None:
+    left, right = steps(0, 1, 2, folder=tmp_path / "l"), steps(0, 1, 2, folder=tmp_path / "r", norms={1: 12.0, 2: 12.0})
+    document = compare_paths([left], [right], Options()).document
+    assert document["schema"] == "probe-web/run-verdict/1"
+    assert document["verdict"] == "diverged"
+    assert [(part["n"], part["step"], part["verdict"]) for part in document["parts"]] == [(0, 0, "identical"), (1, 1, "diverged"), (2, 2, "diverged")]
+    assert document["first"] == {"key_data": None, "stage": None, "step": 1, "rank": 0, "module": "a"}
+    assert "step 1" in document["headline"]["en"]
+    assert json.loads(json.dumps(document, allow_nan=False)) == document
+
+
+def test_a_part_on_one_side_only_is_listed_and_stops_identical(tmp_path: Path) -> None:
+    document = compare_paths([steps(0, 1, 2, folder=tmp_path / "l")], [steps(1, 2, 3, folder=tmp_path / "r")], Options()).document
+    assert [(part["step"], part["verdict"]) for part in document["parts"]] == [(0, "left_only"), (1, "identical"), (2, "identical"), (3, "right_only")]
+    assert document["verdict"] == "consistent"
+    assert document["first"] is None
+    assert document["parts"][0]["right"] is None
+    assert document["parts"][3]["left"] is None
+
+
+def test_a_run_of_equal_parts_is_identical(tmp_path: Path) -> None:
+    document = compare_paths([steps(0, 1, folder=tmp_path / "l")], [steps(0, 1, folder=tmp_path / "r")], Options()).document
+    assert document["verdict"] == "identical"
+
+
+@pytest.mark.parametrize(("choice", "schema"), [("1", "probe-web/verdict/1"), ("0:2", "probe-web/verdict/1"), (None, "probe-web/run-verdict/1")])
+def test_choosing_a_step_gives_the_verdict_of_that_part_alone(choice: str | None, schema: str, tmp_path: Path) -> None:
+    left, right = steps(0, 1, 2, folder=tmp_path / "l"), steps(0, 1, 2, folder=tmp_path / "r", norms={2: 12.0})
+    document = compare_paths([left], [right], Options(step=choice)).document
+    assert document["schema"] == schema
+    if choice == "1":
+        assert document["verdict"] == "identical"
+    if choice == "0:2":
+        assert (document["left"]["step"], document["right"]["step"], document["verdict"]) == (0, 2, "diverged")
+
+
+def test_one_part_is_paired_with_the_part_of_its_step_else_with_the_first(tmp_path: Path) -> None:
+    several = steps(4, 5, folder=tmp_path / "many")
+    same = compare_paths([steps(5, folder=tmp_path / "five")], [several], Options()).document
+    assert (same["left"]["step"], same["right"]["step"]) == (5, 5)
+    other = compare_paths([steps(0, folder=tmp_path / "zero")], [several], Options()).document
+    assert (other["left"]["step"], other["right"]["step"]) == (0, 4)
+
+
+def test_a_step_that_a_side_of_one_step_lacks_is_no_error_there(tmp_path: Path) -> None:
+    document = compare_paths([steps(0, folder=tmp_path / "l")], [steps(2, 3, folder=tmp_path / "r")], Options(step="3")).document
+    assert (document["left"]["step"], document["right"]["step"]) == (0, 3)
+
+
+def test_ranks_of_one_layout_go_rank_by_rank_into_one_verdict(tmp_path: Path) -> None:
+    left, right = steps(0, folder=tmp_path / "l", ranks=(0, 1)), steps(0, folder=tmp_path / "r", ranks=(0, 1))
+    write(right / "step0" / "rank1", {"Module.a.L.forward.0": call(tensor(), output=[tensor(12.0)])})
+    document = compare_paths([left], [right], Options()).document
+    assert document["left"]["ranks"] == document["right"]["ranks"] == [0, 1]
+    assert [(origin["module"], origin["rank"]) for origin in document["origins"]] == [("a", 1)]
+    assert document["coverage"]["left"]["records"] == 2
+    alone = compare_paths([left], [right], Options(rank="0")).document
+    assert alone["verdict"] == "identical"
+    crossed = compare_paths([left], [right], Options(rank="0:1")).document
+    assert crossed["verdict"] == "diverged"
+
+
+def test_ranks_that_do_not_pair_are_refused_with_both_sides_named(tmp_path: Path) -> None:
+    with pytest.raises(DumpError) as refused:
+        compare_paths([steps(0, folder=tmp_path / "l", ranks=(0, 1))], [steps(0, folder=tmp_path / "r", ranks=(0,))], Options())
+    assert refused.value.code == "rank_layouts"
+    assert refused.value.params == {"left": "0, 1", "right": "0"}
+
+
+def test_stages_are_read_in_pipeline_order_and_may_be_chosen(tmp_path: Path) -> None:
+    for side in ("l", "r"):
+        for stage in ("actor_update", "reference_compute_log_prob", "actor_generate_sequences"):
+            write(tmp_path / side / stage / "step0" / "rank0", {"Module.a.L.forward.0": call(tensor())})
+    document = compare_paths([tmp_path / "l"], [tmp_path / "r"], Options()).document
+    assert [part["stage"] for part in document["parts"]] == ["actor_generate_sequences", "reference_compute_log_prob", "actor_update"]
+    chosen = compare_paths([tmp_path / "l"], [tmp_path / "r"], Options(stage="actor_update:reference_compute_log_prob")).document
+    assert (chosen["left"]["stage"], chosen["right"]["stage"]) == ("actor_update", "reference_compute_log_prob")
+
+
+# --- options ----------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        ({}, Options()),
+        ({"step": "2", "exact": True}, Options(step="2", exact=True)),
+        ({"step": 0}, Options(step="0")),
+        ({"step": None, "rank": "0:1", "stage": "a:b"}, Options(rank="0:1", stage="a:b")),
+        ({"left_role": "train", "right_role": "infer"}, Options(left_role="train", right_role="infer")),
+        ({"baseline": None, "mapping": ""}, Options()),
+    ],
+)
+def test_options_are_read(document: dict[str, Any], expected: Options) -> None:
+    assert Options.from_json(document) == expected
+
+
+@pytest.mark.parametrize(
+    ("document", "code"),
+    [
+        ({"stpe": "2"}, "option_unknown"), ({"step": "two"}, "option_invalid"), ({"step": "0:x"}, "option_invalid"), ({"rank": "-1"}, "option_invalid"),
+        ({"exact": "yes"}, "option_invalid"), ({"step": True}, "option_invalid"), ({"step": [0]}, "option_invalid"), ({"rank": 1.5}, "option_invalid"),
+        ({"baseline": "x"}, "option_unavailable"), ({"mapping": "rules"}, "option_unavailable"),
+    ],
+)  # fmt: skip
+def test_options_that_cannot_be_are_refused(document: dict[str, Any], code: str) -> None:
+    with pytest.raises(DumpError) as refused:
+        Options.from_json(document)
+    assert refused.value.code == code
+    assert refused.value.sentence()
+
+
+def test_a_role_that_a_person_gave_decides_whose_order_counts(tmp_path: Path) -> None:
+    """Two dumps that look alike and ran in another order."""
+    first, second = "Module.a.L.forward.0", "Module.b.L.forward.0"
+    wrong = [tensor(12.0)]
+    left = write(tmp_path / "l", {first: call(tensor()), second: call(tensor())})
+    right = write(tmp_path / "r", {second: call(tensor(), output=wrong), first: call(tensor(), output=wrong)})
+    for roles, module in (({}, "a"), ({"left_role": "train", "right_role": "infer"}, "b"), ({"left_role": "infer", "right_role": "train"}, "a")):
+        document = compare_paths([left], [right], Options(**roles)).document
+        assert document["first_divergence"]["module"] == module
+
+
+def test_the_corpus_archive_the_folder_and_the_loose_file_say_the_same(tmp_path: Path) -> None:
+    with zipfile.ZipFile(CORPUS / "q2_infer_eps_stat.zip") as archive:
+        archive.extractall(tmp_path)  # noqa: S202  our own archive
+    folder = next(path.parent for path in tmp_path.rglob("dump.json"))
+    expected = without_seconds(verdict("q2_train_stat", "q2_infer_eps_stat"))
+    for given in (folder / "dump.json", folder, folder.parent, tmp_path):
+        found = without_seconds(compare_paths([CORPUS / "q2_train_stat.zip"], [given], Options()).document)
+        assert found | {"right": None} == expected | {"right": None}
