@@ -125,7 +125,7 @@ function GroupRow({ slot, columns, own, origin, sides }: GroupProps) {
       </b>
       <span className={styles.shape}>
         {shapes} {dtypeName(place?.dtype)}
-        {slot.precision !== null && slot.precision !== dtypeName(place?.dtype) && !isOneSided(slot)
+        {slot.precision !== null && slot.precision !== dtypeName(place?.dtype) && slot.statistics.some((own) => own.ulps !== null)
           ? ` · ${words.ulpOf(slot.precision)}`
           : null}
       </span>

@@ -33,7 +33,8 @@ interface Props {
   roles: { readonly left: string; readonly right: string };
   onSelect: (row: Row) => void;
   onToggle: (place: number) => void;
-  onAnchor: (row: Row | null) => void;
+  /** `top`: it is the first row of all, where a page stands that nobody scrolled. */
+  onAnchor: (row: Row, top: boolean) => void;
 }
 
 const HEADER_ROW = { role: "row", "aria-rowindex": 1 } as const;
@@ -62,7 +63,7 @@ export function TreeTable(props: Props) {
   const from = Math.max(0, Math.min(top, view.length) - STEP);
   const to = Math.min(view.length, top + sight + 2 * STEP);
 
-  useRevealing({ scroller, view, reveal, anchor, ready: size !== null });
+  useRevealing({ scroller, view, reveal, anchor, filtered: filter.keep !== null, ready: size !== null });
 
   const anchorTimer = useRef(0);
   const onScroll = useCallback(() => {
@@ -74,7 +75,7 @@ export function TreeTable(props: Props) {
     anchorTimer.current = window.setTimeout(() => {
       const place = Math.round(element.scrollTop / ROW_HEIGHT);
       const row = view.rows[place];
-      if (row !== undefined) onAnchor(place === 0 ? null : asRow(row));
+      if (row !== undefined) onAnchor(asRow(row), place === 0);
     }, 250);
   }, [view, onAnchor]);
   useEffect(() => () => window.clearTimeout(anchorTimer.current), []);
@@ -234,11 +235,15 @@ interface Revealing {
   view: VisibleRows;
   reveal: Reveal | null;
   anchor: number | null;
+  filtered: boolean;
   ready: boolean;
 }
 
-/** At first the place that the link names, else the selected row a little above the middle; later whatever is asked to be in sight. */
-function useRevealing({ scroller, view, reveal, anchor, ready }: Revealing): void {
+/**
+ * At first the place that the link names; else under a filter the top of its answer, and without one the selected row a little above the
+ * middle. Later whatever is asked to be in sight.
+ */
+function useRevealing({ scroller, view, reveal, anchor, filtered, ready }: Revealing): void {
   const done = useRef<number | null>(null);
   useLayoutEffect(() => {
     const element = scroller.current;
@@ -253,6 +258,10 @@ function useRevealing({ scroller, view, reveal, anchor, ready }: Revealing): voi
         return;
       }
     }
+    if (first && filtered) {
+      done.current = reveal.token;
+      return;
+    }
     if (place < 0) return;
     done.current = reveal.token;
     const inner = element.clientHeight - HEAD;
@@ -263,5 +272,5 @@ function useRevealing({ scroller, view, reveal, anchor, ready }: Revealing): voi
     const near = Math.abs(rowTop - element.scrollTop - (below ? inner - ROW_HEIGHT : 0)) <= 3 * ROW_HEIGHT;
     if (near && !first) element.scrollTop = above ? rowTop : rowTop + ROW_HEIGHT - inner;
     else element.scrollTop = Math.max(0, rowTop - inner * 0.4);
-  }, [scroller, view, reveal, anchor, ready]);
+  }, [scroller, view, reveal, anchor, filtered, ready]);
 }

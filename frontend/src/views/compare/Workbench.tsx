@@ -230,7 +230,12 @@ function useBench({ verdict, slug, part, done }: PartProps) {
   const setTab = (next: ViewTab) => change({ tab: next === own ? null : next }, "push");
   const anchor = useRef(view.anchor);
   anchor.current = view.anchor;
-  const onAnchor = useCallback((row: Row | null) => (row === anchor.current ? undefined : change({ anchor: row })), [change]);
+  const onAnchor = useCallback(
+    (row: Row, top: boolean) => {
+      if (row !== anchor.current && !(top && anchor.current === null)) change({ anchor: row });
+    },
+    [change],
+  );
   return {
     view,
     change,
