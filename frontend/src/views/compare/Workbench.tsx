@@ -1,37 +1,34 @@
-import { useCallback, useEffect, useMemo, useRef, useState } from "react";
+import { useCallback, useRef, useState } from "react";
 import { asRequestError } from "../../api/problem";
 import { useAbout } from "../../api/queries";
 import type { Comparison, PartVerdict, Verdict } from "../../api/types";
 import { useI18n } from "../../i18n";
 import { bytes } from "../../i18n/format";
-import { at, NO_ROW, type Row } from "../../model/rows";
+import { at, NO_ROW } from "../../model/rows";
 import { TreeFormatError } from "../../model/tree";
-import { visibleRows } from "../../model/visible";
 import { announce } from "../../ui/announce";
 import { Button } from "../../ui/button";
-import { type Command, useCommands } from "../../ui/commands";
+import { useCommands } from "../../ui/commands";
 import { copyText } from "../../ui/copy";
 import { SharePanel, shareLink } from "../../ui/share-panel";
 import type { ViewTab } from "../../url-state";
-import { flushViewState, useViewState } from "../../use-view-state";
-import { tellingLayer } from "./by-name";
+import { flushViewState } from "../../use-view-state";
 import { Detail } from "./Detail";
 import { LayersTable } from "./LayersTable";
 import { Legend } from "./Legend";
 import { NotComparable } from "./NotComparable";
 import { OriginsList } from "./OriginsList";
 import { QueryBox } from "./QueryBox";
-import { useArrived, useTree } from "./queries";
+import { useArrived } from "./queries";
 import { Timeline } from "./Timeline";
-import { type Reveal, TreeTable } from "./TreeTable";
+import { TreeTable } from "./TreeTable";
 import toolbar from "./toolbar.module.css";
 import tree from "./tree.module.css";
-import { type Actions, useActions } from "./use-actions";
-import { PHONE, useMedia } from "./use-media";
+import type { Actions } from "./use-actions";
+import { type Bench, type BenchOf, useBench } from "./use-bench";
+import { useBenchCommands } from "./use-bench-commands";
 import { VerdictBlock } from "./VerdictBlock";
-import { sideWord } from "./words";
 import styles from "./workbench.module.css";
-import { indexTree, readOpening, runFilter, selectedRow, type TreeIndex } from "./workbench-state";
 
 interface Props {
   comparison: Comparison;
@@ -47,15 +44,7 @@ export function Workbench({ comparison, verdict, slug, part }: Props) {
   return <PartWorkbench verdict={verdict} slug={slug} part={part} done={comparison.state === "done"} />;
 }
 
-interface PartProps {
-  verdict: PartVerdict;
-  slug: string;
-  part: number | null;
-  /** The verdict may be known before the tree is written. */
-  done: boolean;
-}
-
-function PartWorkbench({ verdict, slug, part, done }: PartProps) {
+function PartWorkbench({ verdict, slug, part, done }: BenchOf) {
   const { t } = useI18n();
   const words = t.compare;
   const bench = useBench({ verdict, slug, part, done });
@@ -161,103 +150,6 @@ function PartWorkbench({ verdict, slug, part, done }: PartProps) {
       <Legend verdict={verdict} />
     </div>
   );
-}
-
-type Bench = ReturnType<typeof useBench>;
-
-/** The view state, the tree and what follows from the two. */
-function useBench({ verdict, slug, part, done }: PartProps) {
-  const { t } = useI18n();
-  const words = t.compare;
-  const [view, change] = useViewState();
-  const phone = useMedia(PHONE);
-  const loading = useTree(slug, part, done);
-  const data = loading.data;
-  const index = useMemo(() => (data === undefined ? null : indexTree(data, verdict.origins.length)), [data, verdict.origins.length]);
-  const [closed, setClosed] = useState<ReadonlySet<number>>(new Set());
-  const [reveal, setReveal] = useState<Reveal | null>(null);
-  const token = useRef(0);
-
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only these two members of the view decide what is opened
-  const { opened, unfolded } = useMemo(
-    () => (index === null ? { opened: new Set<number>(), unfolded: new Set<number>() } : readOpening(index, view)),
-    [index, view.opened],
-  );
-  const filter = useMemo(() => (index === null ? null : runFilter(index, view.query, view.brush)), [index, view.query, view.brush]);
-  const visible = useMemo(
-    () => (index === null || filter === null ? null : visibleRows(index.tree, index.runs, { opened, unfolded, closed }, filter.keep)),
-    [index, filter, opened, unfolded, closed],
-  );
-  const firstOrder = verdict.first_difference?.order ?? null;
-  const telling = useMemo(() => tellingLayer(verdict), [verdict]);
-  const selected = index === null ? NO_ROW : selectedRow(index, view, telling, firstOrder);
-
-  const askReveal = useCallback((row: Row) => {
-    token.current += 1;
-    setReveal({ row, token: token.current });
-  }, []);
-  const actions = useActions({ index, visible, filter, opened, unfolded, closed, selected, view, change, setClosed, askReveal, words });
-
-  // The row that the link names, or the first divergence, is on the page when the tree arrives.
-  const arrivedFor = useRef<TreeIndex | null>(null);
-  useEffect(() => {
-    if (index === null || arrivedFor.current === index) return;
-    arrivedFor.current = index;
-    if (selected === NO_ROW) return;
-    const shown = visible !== null && filter?.keep === null && view.opened === null && view.node !== null;
-    if (shown) actions.goTo(selected);
-    else askReveal(selected);
-  }, [index, selected, visible, filter, view.opened, view.node, actions, askReveal]);
-
-  const layered = verdict.layers.length > 0 && verdict.verdict !== "not_comparable";
-  const residual = verdict.findings.some(({ code }) => code === "residual_pair_output");
-  const quiet = verdict.verdict === "consistent" || verdict.verdict === "identical";
-  const own: ViewTab = phone ? "verdict" : quiet && layered && residual ? "layers" : "tree";
-  const asked = view.tab ?? own;
-  const desktop = asked === "layers" && layered ? "layers" : "tree";
-  const tab: ViewTab = phone
-    ? asked === "graph"
-      ? "tree"
-      : asked
-    : view.tab === "verdict" || view.tab === "detail" || view.tab === "timeline"
-      ? (own as ViewTab)
-      : desktop;
-  const sides = useMemo(
-    () => ({ left: sideWord(verdict.left, verdict.right, "left", words), right: sideWord(verdict.right, verdict.left, "right", words) }),
-    [verdict, words],
-  );
-  const roles = useMemo(() => ({ left: verdict.left.role, right: verdict.right.role }), [verdict]);
-  const setTab = (next: ViewTab) => change({ tab: next === own ? null : next }, "push");
-  const anchor = useRef(view.anchor);
-  anchor.current = view.anchor;
-  const onAnchor = useCallback(
-    (row: Row, top: boolean) => {
-      if (row !== anchor.current && !(top && anchor.current === null)) change({ anchor: row });
-    },
-    [change],
-  );
-  return {
-    view,
-    change,
-    phone,
-    loading,
-    index,
-    closed,
-    opened,
-    filter,
-    visible,
-    selected,
-    reveal,
-    actions,
-    tab,
-    own,
-    setTab,
-    layered,
-    sides,
-    roles,
-    onAnchor,
-    done,
-  };
 }
 
 function useShare() {
@@ -420,50 +312,4 @@ function TreePending({ verdict, done }: { verdict: PartVerdict; done: boolean })
       {done && arrived.bytes > 0 ? <p>{bytes(arrived.bytes)}</p> : null}
     </div>
   );
-}
-
-function useBenchCommands(bench: Bench, copyLink: () => void, filter: () => void, verdict: PartVerdict): readonly Command[] {
-  const { t } = useI18n();
-  const { actions, change, layered, setTab } = bench;
-  const words = t.compare.commands;
-  const hasOrigins = verdict.origins.length > 0;
-  return useMemo(() => {
-    const move = (id: string, title: string, keys: readonly string[], run: () => void): Command => ({
-      id,
-      title,
-      keys,
-      group: "move",
-      keysOnly: true,
-      run,
-    });
-    const origins: Command[] = hasOrigins
-      ? [
-          { id: "next-origin", title: words.next, group: "move", keys: ["n"], run: () => actions.stepOrigin(1) },
-          { id: "previous-origin", title: words.previous, group: "move", keys: ["p"], run: () => actions.stepOrigin(-1) },
-          { id: "first-divergence", title: words.first, group: "move", keys: ["f"], run: actions.firstDivergence },
-          { id: "ignore-origin", title: words.ignore, group: "view", keys: ["i"], run: actions.ignore },
-          { id: "bring-back", title: words.undo, group: "view", keys: ["u"], run: actions.bringBack },
-        ]
-      : [];
-    const tabs: Command[] = layered
-      ? [
-          { id: "tab-tree", title: words.tree, group: "view", keys: ["1"], run: () => setTab("tree") },
-          { id: "tab-layers", title: words.layers, group: "view", keys: ["2"], run: () => setTab("layers") },
-        ]
-      : [];
-    return [
-      ...origins,
-      move("down", words.down, ["j", "ArrowDown"], () => actions.stepRow(1)),
-      move("up", words.up, ["k", "ArrowUp"], () => actions.stepRow(-1)),
-      move("close", words.close, ["h", "ArrowLeft"], actions.closeOrLeave),
-      move("open", words.open, ["l", "ArrowRight"], actions.openOrEnter),
-      move("toggle", words.toggle, ["o"], actions.toggleSelected),
-      move("later", words.later, ["]"], () => actions.stepExecution(1)),
-      move("earlier", words.earlier, ["["], () => actions.stepExecution(-1)),
-      { id: "filter", title: words.filter, group: "view", keys: ["/"], run: filter },
-      { id: "clear-filter", title: words.clearFilter, group: "view", keys: ["Escape"], run: () => change({ query: "", brush: null }) },
-      ...tabs,
-      { id: "copy-link", title: words.copyLink, group: "share", keys: ["y"], run: copyLink },
-    ];
-  }, [words, actions, change, layered, setTab, copyLink, filter, hasOrigins]);
 }
