@@ -6,6 +6,7 @@ Works on the distinct paths of a dump (a few thousand at most), never on its rec
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,7 +16,8 @@ import yaml
 
 ROOT = "(root)"
 VOCABULARY = Path(__file__).with_name("vocabulary")
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"[0-9]+")
+MOST_LAYERS = 30_000  # a larger number in a path is no layer
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,7 @@ class Naming:
     inside: frozenset[str]
     class_prefixes: tuple[str, ...]
     roots: dict[str, str]
+    list_members: frozenset[str]
 
 
 @lru_cache(maxsize=1)
@@ -41,14 +44,27 @@ def naming() -> Naming:
         inside=frozenset(wrappers["inside"]),
         class_prefixes=tuple(document["class_prefixes"]),
         roots=dict(document["roots"]),
+        list_members=frozenset(document["list_members"]),
     )
 
 
-def canonical_path(raw: str) -> str:
-    """``_fsdp_wrapped_module.model.layers.0._fsdp_wrapped_module.mlp`` → ``model.layers.0.mlp``; nothing but wrappers → ``(root)``."""
+def is_list_of_models(paths: Iterable[str]) -> bool:
+    """Whether the paths of a dump all begin with a position in a list (``start(model=[...])``), and not with that in a sequence of
+    layers.
+    """
+    parts = [path.split(".", 2) for path in paths if path]
+    members = naming().list_members
+    return bool(parts) and all(_NUMBER.fullmatch(part[0]) for part in parts) and any(len(part) > 1 and part[1] in members for part in parts)
+
+
+def canonical_path(raw: str, *, listed: bool = False) -> str:
+    """``_fsdp_wrapped_module.model.layers.0._fsdp_wrapped_module.mlp`` → ``model.layers.0.mlp``; nothing but wrappers → ``(root)``.
+
+    ``listed``: the path begins with a position in a list of models (``is_list_of_models``), which is taken out.
+    """
     names = naming()
     parts = [part for part in raw.split(".") if part and part not in names.anywhere]
-    if len(parts) > 1 and _NUMBER.fullmatch(parts[0]):  # start(model=[...]) puts the position in the list first
+    if listed and parts and _NUMBER.fullmatch(parts[0]):
         parts = parts[1:]
     trimmed = True
     while trimmed and parts:
@@ -82,16 +98,20 @@ def plain_class(name: str) -> str:
 def layer_of(path: str) -> int:
     """The layer number in a canonical path, -1 outside the layers: the first component that is a number."""
     for part in path.split("."):
-        if part.isdigit():
+        if _is_layer(part):
             return int(part)
     return -1
+
+
+def _is_layer(part: str) -> bool:
+    return len(part) <= 5 and _NUMBER.fullmatch(part) is not None and int(part) < MOST_LAYERS
 
 
 def with_layer(path: str, layer: int) -> str:
     """The same path in another layer: how a shared module is named by the layer that called it."""
     parts = path.split(".")
     for position, part in enumerate(parts):
-        if part.isdigit():
+        if _is_layer(part):
             parts[position] = str(layer)
             return ".".join(parts)
     return path
@@ -101,7 +121,7 @@ def template_of(path: str) -> str:
     """``model.layers.3.mlp`` → ``model.layers.<n>.mlp``: the key of a vocabulary file."""
     parts = path.split(".")
     for position, part in enumerate(parts):
-        if part.isdigit():
+        if _is_layer(part):
             parts[position] = "<n>"
             break
     return ".".join(parts)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compare.engine.align.canonical import canonical_path, layer_of, plain_class, template_of, with_layer
+from compare.engine.align.canonical import canonical_path, is_list_of_models, layer_of, plain_class, template_of, with_layer
 from compare.engine.align.conventions import Convention, fill, tell
 from compare.engine.model import Bool, Direction, Dump, Int32, RecordKind
 
@@ -45,13 +45,15 @@ class Places:
     call: Int32
     recompute: Bool
     layers: int  # number of layers: the highest layer number + 1
+    listed: bool  # the model was given in a list: paths begin with a position in it
 
 
 def places_of(dump: Dump, intern: Interner) -> Places:
     records = dump.records
     is_api = records.kind == RecordKind.API
-    canonical = [canonical_path(path) for path in dump.paths]
     used = np.unique(records.path[~is_api]) if len(records) else np.zeros(0, np.int32)
+    listed = is_list_of_models(dump.paths[int(i)] for i in used)
+    canonical = [canonical_path(path, listed=listed) for path in dump.paths]
     convention = tell([canonical[i] for i in used], [plain_class(name) for name in dump.classes])
     if convention is not None:
         canonical = [_renamed(path, convention) for path in canonical]
@@ -64,7 +66,7 @@ def places_of(dump: Dump, intern: Interner) -> Places:
     layer = _layer_of_calls(dump, layer, is_api)
     recompute = _recomputed(dump, path)
     call = _rank_in_group(_group_key(dump, path, recompute))
-    return Places(convention, path, layer, call, recompute, int(layer.max(initial=-1)) + 1)
+    return Places(convention, path, layer, call, recompute, int(layer.max(initial=-1)) + 1, listed)
 
 
 def _renamed(path: str, convention: Convention) -> str:

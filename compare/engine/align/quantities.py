@@ -24,7 +24,7 @@ class SlotIndex:
     """Lookups from (record, rule) to slot: tensors by kind and rank, and any slot by its name."""
 
     ranked: Int32  # [records, group INPUT|OUTPUT, floating|integer, rank] → slot or -1
-    floats: Int32  # floating-point input tensors of each record
+    floats: Int32  # floating-point input tensors of each record, of two dimensions or more: positions stay positions in any dtype
     by_name: Int64  # sorted record * names + name
     slot_by_name: Int64
     names: dict[str, int]
@@ -48,7 +48,8 @@ def index_slots(dump: Dump) -> SlotIndex:
     slots = dump.slots
     floating = np.array([is_floating(dtype) for dtype in dump.dtypes] or [False])
     tensor = slots.leaf == Leaf.TENSOR
-    is_float = tensor & floating[slots.dtype]
+    wide = np.array([len(shape) > 1 for shape in dump.shapes] or [False])
+    is_float = tensor & floating[slots.dtype] & wide[slots.shape]
     ranked = np.full((len(dump.records), 2, 2, MOST_RANKS), -1, np.int32)
     counts = np.zeros(len(dump.records), np.int32)
     for side, group in enumerate((Group.INPUT, Group.OUTPUT)):
@@ -116,8 +117,9 @@ def _assign(
         for rule in rules:
             slot = np.where(slot >= 0, slot, index.find(records, rule))
         quantity = _choose(quantities, convention, layer, layers, texts)
-        slot = slot[slot >= 0]
-        found[slot] = names(fill(quantity, layer, layers))
+        quantity = fill(quantity, layer, layers)
+        if not quantity.endswith(".-1"):  # the first layer has none before it
+            found[slot[slot >= 0]] = names(quantity)
 
 
 def _choose(quantities: tuple[str, ...], convention: Convention, layer: int, layers: int, texts: Interner) -> str:

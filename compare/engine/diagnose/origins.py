@@ -54,7 +54,7 @@ def diagnose_origins(case: Case) -> tuple[Case, list[Origin]]:
         return case, []
     symptom = None if first is None else _followed_back(case, first)
     clearest = 0.0 if first is None else float(case.grades.ratio[first])
-    begins = min(x for x in (symptom, int(weights[0]) if len(weights) else None) if x is not None)
+    begins = min(x for x in (first, symptom, int(weights[0]) if len(weights) else None) if x is not None)
     case = _graded(case, chance, begins, symptom)
     found = [_weights(case, pair) for pair in _once_a_module(case, weights)]
     if symptom is not None and (not len(weights) or symptom < weights[0]):

@@ -153,7 +153,7 @@ def _overlap(case: Case) -> Premise:
         counts.append((int((forward & case.matched[side]).sum()), int(forward.sum())))
     smaller = min(counts, key=lambda count: count[1])
     detail: JsonObject = {"matched": [c[0] for c in counts], "records": [c[1] for c in counts]}
-    enough = smaller[1] > 0 and 2 * smaller[0] >= smaller[1]
+    enough = smaller[1] > 0 and 2 * smaller[0] >= smaller[1] and bool(case.grades.comparable.any())
     layers = layer_output_pairs(case)
     detail["layers"] = len(layers)
     has_layers = case.sides.layers > 0

@@ -56,10 +56,10 @@ def facts_of(case: Case, origins: list[tuple[int, Origin]]) -> NodeFacts:
     own = puts_out | (takes_in & ~_any(pairs.node, puts_out, count)[pairs.node])
     pair = _speaker(case, own, count)
     known = pair >= 0
-    difference, floor = (np.where(known, column[pair], np.nan) for column in (grades.difference, grades.floor))
+    difference, floor = (_taken(column, pair) for column in (grades.difference, grades.floor))
     into = _largest(pairs.node, takes_in, grades.difference, count)
     with np.errstate(divide="ignore", invalid="ignore"):
-        growth = np.where((into > 0) & puts_out[pair] & known, difference / into, np.nan)
+        growth = np.where((into > 0) & (_taken(puts_out.astype(np.float64), pair) == 1), difference / into, np.nan)
     graded = compared & (own | (pairs.group == Group.PARAMETERS))
     grade = np.full(count, NO_PAIR, np.uint8)
     worst = _largest(pairs.node, graded, grades.grade.astype(np.float64), count)
@@ -73,11 +73,19 @@ def facts_of(case: Case, origins: list[tuple[int, Origin]]) -> NodeFacts:
     for number, origin in reversed(origins):
         index[origin.node] = number
         role[origin.node] = Role.ORIGIN
-    order = np.where(known, case.position()[pair], -1).astype(np.int32)
+    order = np.where(known, _taken(case.position().astype(np.float64), pair), -1).astype(np.int32)
     reason = _reasons(case)
     other_size = (role == Role.NOT_COMPARABLE) & _any(pairs.node, case.differences.size, count) & (reason == Explanation.MATCHED)
     reason[other_size] = OTHER_SIZE
     return NodeFacts(grade, role, difference, floor, growth, pair, order, reason, index)
+
+
+def _taken(column: Float64, pair: Int32) -> Float64:
+    """The column's value at each node's pair; NaN where it has none."""
+    found = np.full(len(pair), np.nan)
+    known = pair >= 0
+    found[known] = column[pair[known]]
+    return found
 
 
 def _any(node: Int32, chosen: Bool, count: int) -> Bool:

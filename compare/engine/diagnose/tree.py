@@ -112,7 +112,10 @@ class _Names:
 
     def __init__(self, case: Case) -> None:
         self.case = case
-        self.shown = [[_last(canonical_path(path)) for path in dump.paths] for dump in case.dumps]
+        self.shown = [
+            [_last(canonical_path(path, listed=places.listed)) for path in dump.paths]
+            for dump, places in zip(case.dumps, case.sides.places, strict=True)
+        ]
 
     def record(self, side: int, record: int) -> str:
         return self.shown[side][int(self.case.dumps[side].records.path[record])]

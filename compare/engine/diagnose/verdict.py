@@ -111,7 +111,7 @@ def _side(facts: SideFacts, dumps: Sequence[Dump]) -> JsonObject:
 def _identical(cases: Sequence[Case]) -> bool:
     """Every paired slot equal, and nothing left unmatched that the other side could have."""
     for case in cases:
-        if not case.differences.equal[~case.grades.nothing].all():
+        if (case.grades.grade[~case.grades.nothing] != Grade.EQUAL).any():
             return False
         for explanations in case.explanations:
             if not np.isin(explanations, (Explanation.MATCHED, *STRUCTURAL)).all():
@@ -184,10 +184,13 @@ def _evidence(case: Case, pair: int) -> JsonObject:
 
 
 def _first_difference(cases: Sequence[Case]) -> JsonObject | None:
-    """The earliest pair that is not equal, however small; the same tensor seen elsewhere (a view, say) does not count before its owner."""
+    """The earliest pair that is not equal, however small; but for a tensor seen elsewhere (a view, say) whose statistics were only
+    rounded otherwise.
+    """
     found: list[tuple[int, int]] = []
     for index, case in enumerate(cases):
-        unequal = case.grades.comparable & ~case.differences.equal & (case.pairs.reason != Reason.ELSEWHERE)
+        view = (case.pairs.reason == Reason.ELSEWHERE) & (case.grades.grade == Grade.ROUNDING)
+        unequal = case.grades.comparable & ~case.differences.equal & ~view
         rows = np.flatnonzero(unequal)
         if len(rows):
             found.append((int(rows[0]), index))
