@@ -64,6 +64,8 @@ def _side(sides: Sides, nodes: Nodes, pairs: Pairs, matched: tuple[Bool, Bool], 
     forward = records.direction == Direction.FORWARD
     found[is_api] = Explanation.OTHER_CALLS
     found[~is_api & partner & forward] = Explanation.DIFFERENT_KIND
+    further = ~is_api & ~partner & (places.call > 0)  # the other side calls the module less often: more micro-batches here
+    found[further & _paths_of(nodes, 1 - side)[nodes.path[node]]] = Explanation.OTHER_CALLS
     lacks = _lacking(sides, side)
     for code in np.unique(lacks[lacks != Explanation.NOT_FOUND]):
         found[~is_api & forward & (lacks[places.path] == code)] = code
@@ -78,6 +80,13 @@ def _side(sides: Sides, nodes: Nodes, pairs: Pairs, matched: tuple[Bool, Bool], 
     found[empty & (found != Explanation.NO_BACKWARD_ON_OTHER_SIDE)] = Explanation.PLACEHOLDER
     found[matched[side] | ~records.recorded] = Explanation.MATCHED
     return found
+
+
+def _paths_of(nodes: Nodes, side: int) -> Bool:
+    """By path: whether any node of that path has records of a side."""
+    there = np.zeros(len(nodes.names), bool)
+    there[nodes.path[nodes.records[side].counts() > 0]] = True
+    return there
 
 
 def _lacking(sides: Sides, side: int) -> UInt8:

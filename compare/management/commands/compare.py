@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ class Command(BaseCommand):
         "Compares two dumps: where do they first part, and why. "
         "Exit status: 0 identical or consistent, 1 diverged, 2 bad input, 3 not comparable, 4 internal error."
     )
-    requires_system_checks: Sequence[str] = ()
+    requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("paths", nargs="*", metavar="LEFT RIGHT", help="a dump.json, rank folder, step folder, run root or archive")
@@ -43,6 +43,9 @@ class Command(BaseCommand):
 
     def run_from_argv(self, argv: list[str]) -> None:
         """Django ends in 1 for any error; here 1 means diverged and nothing else."""
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")
         try:
             parser = self.create_parser(argv[0], argv[1])
             options = vars(parser.parse_args(argv[2:]))
@@ -86,8 +89,8 @@ def _write(comparison: Comparison, target: str | None) -> None:
         return
     text = json.dumps(comparison.document, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
     if target == "-":
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode())  # a document is UTF-8, whatever the terminal speaks
+        sys.stdout.buffer.flush()
         return
     try:
         Path(target).write_text(text, "utf-8")
