@@ -22,7 +22,7 @@ class Example:
 
 EXAMPLES = {
     "down2": Example("q2_train_stat.zip", "q2_infer_down2_stat.zip", "Qwen2 · one weight differs in layer 2 | 第 2 层有一个权重不同"),
-    "walkthrough": Example("seed24_train.zip", "seed24_infer.zip", "Qwen2, 24 layers · looks 20 % off and is not | 看似相差 20 %，其实一致"),
+    "walkthrough": Example("seed24_train.zip", "seed24_infer.zip", "Qwen2, 24 layers · looks 20 % off, is not | 看似相差 20 %，其实一致"),
 }
 FIRST = "down2"  # the one that the landing page offers
 
