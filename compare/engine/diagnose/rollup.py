@@ -7,6 +7,7 @@ from enum import IntEnum
 
 import numpy as np
 
+from compare.engine.align.conventions import decoder, fill
 from compare.engine.align.explain import Explanation
 from compare.engine.diagnose.case import Case
 from compare.engine.diagnose.origins import Origin
@@ -100,17 +101,28 @@ def _largest(node: Int32, chosen: Bool, values: Float64, count: int) -> Float64:
 
 
 def _speaker(case: Case, own: Bool, count: int) -> Int32:
-    """Of a node's own pairs the one that stands out most against its limit; among equals the first."""
+    """Of a node's own pairs the one that stands out most against its limit; while none diverges a layer speaks by its output."""
     rows = np.flatnonzero(own)
     with np.errstate(invalid="ignore", divide="ignore"):
         against = case.grades.difference[rows] / case.grades.floor[rows]
     against = np.nan_to_num(against, nan=-1.0, posinf=np.inf)
-    ordered = rows[np.lexsort((rows, -against, case.pairs.node[rows]))]
+    stream = _layer_outputs(case)[rows] & (case.grades.grade[rows] != Grade.DIVERGED)
+    other = ~stream & (case.grades.grade[rows] != Grade.DIVERGED)
+    ordered = rows[np.lexsort((rows, -against, other, case.pairs.node[rows]))]
     nodes = case.pairs.node[ordered]
     first = np.r_[True, nodes[1:] != nodes[:-1]] if len(nodes) else np.zeros(0, bool)
     pair = np.full(count, -1, np.int32)
     pair[nodes[first]] = ordered[first]
     return pair
+
+
+def _layer_outputs(case: Case) -> Bool:
+    """Pairs that compare the output of the layer they stand at."""
+    pattern = decoder().layer_output
+    names = {fill(pattern, layer, case.sides.layers): layer for layer in range(case.sides.layers)}
+    layer_of_quantity = np.array([names.get(name, -2) for name in case.pairs.quantity_names] + [-2])
+    found: Bool = (layer_of_quantity[case.pairs.quantity] == case.layer) & (case.pairs.group == Group.OUTPUT)
+    return found
 
 
 def _roles(case: Case, grade: UInt8, growth: Float64, takes_in: Bool, pair: Int32, begins: int) -> UInt8:

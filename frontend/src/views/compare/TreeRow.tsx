@@ -138,7 +138,7 @@ function Inference({ tree, row, words }: { tree: Tree; row: Row; words: CompareM
     );
   }
   if (role === ROLE.rightOnly) return <span title={moduleOf(tree, row)}>{right ?? nameOf(tree, row)}</span>;
-  if (role === ROLE.leftOnly) return <span className={styles.absent}>—</span>;
+  if (role === ROLE.leftOnly || at(tree.right_count, row) === 0) return <span className={styles.absent}>—</span>;
   if (role === ROLE.notComparable) {
     const kind = textOf(tree, tree.right_class, row);
     return (
