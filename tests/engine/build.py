@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,11 @@ def number(value: float, kind: str = "float") -> dict[str, Any]:
 
 
 def call(*inputs: Any, output: Sequence[Any] | None = None, parameters: Mapping[str, Any] | None = None, **keywords: Any) -> dict[str, Any]:
-    record: dict[str, Any] = {"input_args": list(inputs), "input_kwargs": keywords, "output": [tensor()] if output is None else list(output)}
+    record: dict[str, Any] = {
+        "input_args": list(inputs),
+        "input_kwargs": keywords,
+        "output": [tensor()] if output is None else list(output),
+    }
     return record | ({"parameters": dict(parameters)} if parameters else {})
 
 
@@ -76,7 +80,7 @@ def compare(folder: Path, left: Records, right: Records, *, level: str = "L0", *
     return compare_paths([paths[0]], [paths[1]], Options(**options)).document
 
 
-@lru_cache(maxsize=None)
+@cache
 def corpus(left: str, right: str, **options: Any) -> Comparison:
     """Two dumps of the corpus, compared once a session."""
     return compare_paths([CORPUS / f"{left}.zip"], [CORPUS / f"{right}.zip"], Options(**options))

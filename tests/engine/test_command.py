@@ -69,7 +69,9 @@ def test_the_exit_status_is_the_verdict_and_stdout_the_document_alone(known: Kno
     assert said.status == EXIT[document["verdict"]]
     assert said.err == ""
     expected = verdict(known.left, known.right, **known.options)
-    assert {key: value for key, value in document.items() if key != "timing"} == {key: value for key, value in expected.items() if key != "timing"}
+    assert {key: value for key, value in document.items() if key != "timing"} == {
+        key: value for key, value in expected.items() if key != "timing"
+    }
 
 
 def test_left_and_right_may_stand_alone(compare: Any) -> None:
@@ -109,7 +111,9 @@ def test_texts_in_the_document_are_readable(compare: Any) -> None:
 def rank_archive(path: Path, rank: int, norm: float = 8.0) -> Path:
     record = {"Module.a.L.forward.0": call(tensor(), output=[tensor(norm)])}
     with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr(f"step0/rank{rank}/dump.json", json.dumps({"task": "statistics", "level": "L0", "framework": "pytorch", "data": record}))
+        archive.writestr(
+            f"step0/rank{rank}/dump.json", json.dumps({"task": "statistics", "level": "L0", "framework": "pytorch", "data": record})
+        )
     return path
 
 
@@ -267,7 +271,13 @@ def bare_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def process(tree: Path, *arguments: str | Path, **environment: str) -> Said:
     done = subprocess.run(
-        [sys.executable, "manage.py", "compare", *map(str, arguments)], cwd=tree, env=environment, capture_output=True, text=True, timeout=120, check=False
+        [sys.executable, "manage.py", "compare", *map(str, arguments)],
+        cwd=tree,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
     return Said(done.returncode, done.stdout, done.stderr)
 
@@ -291,6 +301,17 @@ def test_bad_input_is_one_line_there_too(bare_tree: Path, tmp_path: Path) -> Non
 
 def test_usage_is_one_line_there_too(bare_tree: Path) -> None:
     assert_refused(process(bare_tree, "--nonsense"), "--nonsense")
+
+
+@pytest.mark.parametrize(("encoding", "arguments"), [("ascii", ["--json", "-"]), ("latin-1", []), ("gbk", ["--json", "-"])])
+def test_it_speaks_on_a_terminal_of_any_encoding(encoding: str, arguments: list[str], bare_tree: Path) -> None:
+    said = subprocess.run(
+        [sys.executable, "manage.py", "compare", *map(str, CLEAN), *arguments],
+        cwd=bare_tree, env={"PYTHONIOENCODING": encoding}, capture_output=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert (said.returncode, said.stderr) == (0, b"")
+    if arguments:
+        assert json.loads(said.stdout.decode("utf-8"))["headline"]["zh"]
 
 
 def test_a_reader_that_goes_away_is_no_fault_of_ours(bare_tree: Path) -> None:

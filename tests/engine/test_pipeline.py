@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -57,7 +58,9 @@ def without_seconds(document: JsonObject) -> JsonObject:
         ("q2_infer_tp2_stat", "q2_infer_tp2_stat", {}),
     ],
 )
-def test_stored_runs_give_the_verdict_of_the_files_themselves(left: str, right: str, options: dict[str, Any], place: Path, tmp_path: Path) -> None:
+def test_stored_runs_give_the_verdict_of_the_files_themselves(
+    left: str, right: str, options: dict[str, Any], place: Path, tmp_path: Path
+) -> None:
     chosen = Options(**options)
     stored = compare_runs(run(place, left), run(place, right), chosen, tmp_path / "out", quiet, lambda _: None)
     direct = compare_paths([CORPUS / f"{left}.zip"], [CORPUS / f"{right}.zip"], chosen).document
@@ -73,7 +76,9 @@ def test_the_verdict_is_told_before_the_tree_is_written(place: Path, tmp_path: P
 
     returned = compare_runs(run(place, "q2_train_stat"), run(place, "q2_infer_stat"), Options(), tmp_path / "out", progress, told.append)
     assert told == [returned]
-    assert [stage for stage in stages if stage.startswith("store")] == ["store after the verdict"] * len([s for s in stages if s.startswith("store")])
+    assert [stage for stage in stages if stage.startswith("store")] == ["store after the verdict"] * len(
+        [s for s in stages if s.startswith("store")]
+    )
     assert not [stage for stage in stages if stage.startswith(("align", "measure", "diagnose")) and "after" in stage]
 
 
@@ -91,7 +96,21 @@ def test_a_stored_dump_is_the_dump(place: Path) -> None:
             if column != "name" or table == "slots":
                 assert ours.dtype == theirs.dtype
                 assert ours.tobytes() == theirs.tobytes(), column
-    for name in ("paths", "classes", "slot_names", "types", "dtypes", "shapes", "texts", "place", "task", "level", "step", "rank", "has_construct"):
+    for name in (
+        "paths",
+        "classes",
+        "slot_names",
+        "types",
+        "dtypes",
+        "shapes",
+        "texts",
+        "place",
+        "task",
+        "level",
+        "step",
+        "rank",
+        "has_construct",
+    ):
         assert getattr(stored, name) == getattr(direct, name)
     assert list(stored.stacks) == list(direct.stacks)
 
@@ -202,7 +221,9 @@ def test_a_run_that_cannot_be_read_leaves_nothing_behind(tmp_path: Path) -> None
 
 
 def test_a_finished_folder_holds_what_the_architecture_says(place: Path, tmp_path: Path) -> None:
-    compare_runs(run(place, "q2_train_steps2_stat"), run(place, "q2_train_steps2_pert1_stat"), Options(), tmp_path / "out", quiet, lambda _: None)
+    compare_runs(
+        run(place, "q2_train_steps2_stat"), run(place, "q2_train_steps2_pert1_stat"), Options(), tmp_path / "out", quiet, lambda _: None
+    )
     assert left_behind(tmp_path / "out") == ["parts", "verdict.json"]
     assert left_behind(tmp_path / "out" / "parts") == ["0", "1"]
     for number in ("0", "1"):
@@ -215,6 +236,26 @@ def test_the_same_comparison_twice_writes_the_same_tree(place: Path, tmp_path: P
         compare_runs(run(place, "q2_train_stat"), run(place, "q2_infer_stat"), Options(), tmp_path / name, quiet, lambda _: None)
         trees.append((tmp_path / name / "parts" / "0" / "tree.bin.gz").read_bytes())
     assert trees[0] == trees[1]
+
+
+@pytest.mark.parametrize("records", [{"Module.b.M.forward.0": call(tensor())}, {"Module.a.L.forward.0": {"input_args": [], "output": []}}])
+def test_two_dumps_without_a_pair_are_published_as_not_comparable(records: dict[str, Any], tmp_path: Path) -> None:
+    for name, data in (("left", {"Module.a.L.forward.0": call(tensor())}), ("right", records)):
+        read_run(paths_to_sources([write(tmp_path / f"{name}_dump", data)]), name, tmp_path / name, quiet)
+    document = compare_runs(tmp_path / "left", tmp_path / "right", Options(), tmp_path / "out", quiet, lambda _: None)
+    assert document["verdict"] == "not_comparable"
+    assert (tmp_path / "out" / "parts" / "0" / "tree.bin.gz").exists()
+
+
+@pytest.mark.parametrize("number", ["²", "٣", "40000", "999999999", "99999999999", "9" * 5000])
+def test_an_odd_number_in_a_path_is_a_name_and_costs_nothing(number: str, tmp_path: Path) -> None:
+    path = write(tmp_path / "dump", {f"Module.model.layers.{number}.fc.Linear.forward.0": call(tensor())})
+    begin = time.monotonic()
+    read_run(paths_to_sources([path]), "odd", tmp_path / "run", quiet)
+    document = compare_runs(tmp_path / "run", tmp_path / "run", Options(), tmp_path / "out", quiet, lambda _: None)
+    assert document["verdict"] == "identical"
+    assert document["layers"] == []
+    assert time.monotonic() - begin < 10
 
 
 # --- parts and choices ------------------------------------------------------------------------------------------------------------------
@@ -234,7 +275,11 @@ def test_several_steps_give_a_run_verdict_with_the_earliest_bad_part_first(tmp_p
     document = compare_paths([left], [right], Options()).document
     assert document["schema"] == "probe-web/run-verdict/1"
     assert document["verdict"] == "diverged"
-    assert [(part["n"], part["step"], part["verdict"]) for part in document["parts"]] == [(0, 0, "identical"), (1, 1, "diverged"), (2, 2, "diverged")]
+    assert [(part["n"], part["step"], part["verdict"]) for part in document["parts"]] == [
+        (0, 0, "identical"),
+        (1, 1, "diverged"),
+        (2, 2, "diverged"),
+    ]
     assert document["first"] == {"key_data": None, "stage": None, "step": 1, "rank": 0, "module": "a"}
     assert "step 1" in document["headline"]["en"]
     assert json.loads(json.dumps(document, allow_nan=False)) == document
@@ -242,7 +287,12 @@ def test_several_steps_give_a_run_verdict_with_the_earliest_bad_part_first(tmp_p
 
 def test_a_part_on_one_side_only_is_listed_and_stops_identical(tmp_path: Path) -> None:
     document = compare_paths([steps(0, 1, 2, folder=tmp_path / "l")], [steps(1, 2, 3, folder=tmp_path / "r")], Options()).document
-    assert [(part["step"], part["verdict"]) for part in document["parts"]] == [(0, "left_only"), (1, "identical"), (2, "identical"), (3, "right_only")]
+    assert [(part["step"], part["verdict"]) for part in document["parts"]] == [
+        (0, "left_only"),
+        (1, "identical"),
+        (2, "identical"),
+        (3, "right_only"),
+    ]
     assert document["verdict"] == "consistent"
     assert document["first"] is None
     assert document["parts"][0]["right"] is None
@@ -254,7 +304,9 @@ def test_a_run_of_equal_parts_is_identical(tmp_path: Path) -> None:
     assert document["verdict"] == "identical"
 
 
-@pytest.mark.parametrize(("choice", "schema"), [("1", "probe-web/verdict/1"), ("0:2", "probe-web/verdict/1"), (None, "probe-web/run-verdict/1")])
+@pytest.mark.parametrize(
+    ("choice", "schema"), [("1", "probe-web/verdict/1"), ("0:2", "probe-web/verdict/1"), (None, "probe-web/run-verdict/1")]
+)
 def test_choosing_a_step_gives_the_verdict_of_that_part_alone(choice: str | None, schema: str, tmp_path: Path) -> None:
     left, right = steps(0, 1, 2, folder=tmp_path / "l"), steps(0, 1, 2, folder=tmp_path / "r", norms={2: 12.0})
     document = compare_paths([left], [right], Options(step=choice)).document
@@ -347,14 +399,18 @@ def test_a_role_that_a_person_gave_decides_whose_order_counts(tmp_path: Path) ->
     wrong = [tensor(12.0)]
     left = write(tmp_path / "l", {first: call(tensor()), second: call(tensor())})
     right = write(tmp_path / "r", {second: call(tensor(), output=wrong), first: call(tensor(), output=wrong)})
-    for roles, module in (({}, "a"), ({"left_role": "train", "right_role": "infer"}, "b"), ({"left_role": "infer", "right_role": "train"}, "a")):
+    for roles, module in (
+        ({}, "a"),
+        ({"left_role": "train", "right_role": "infer"}, "b"),
+        ({"left_role": "infer", "right_role": "train"}, "a"),
+    ):
         document = compare_paths([left], [right], Options(**roles)).document
         assert document["first_divergence"]["module"] == module
 
 
 def test_the_corpus_archive_the_folder_and_the_loose_file_say_the_same(tmp_path: Path) -> None:
     with zipfile.ZipFile(CORPUS / "q2_infer_eps_stat.zip") as archive:
-        archive.extractall(tmp_path)  # noqa: S202  our own archive
+        archive.extractall(tmp_path)
     folder = next(path.parent for path in tmp_path.rglob("dump.json"))
     expected = without_seconds(verdict("q2_train_stat", "q2_infer_eps_stat"))
     for given in (folder / "dump.json", folder, folder.parent, tmp_path):

@@ -38,7 +38,9 @@ def inside(module: str, *apis: str, counters: Counter[str] | None = None) -> tup
 
 def test_a_call_is_named_by_its_module_and_its_number_within_it(tmp_path: Path) -> None:
     counters: Counter[str] = Counter()
-    first, first_parents = inside("Module.model.layers.0.mlp.MLP.forward.0", "Functional.linear", "Tensor.__mul__", "Functional.linear", counters=counters)
+    first, first_parents = inside(
+        "Module.model.layers.0.mlp.MLP.forward.0", "Functional.linear", "Tensor.__mul__", "Functional.linear", counters=counters
+    )
     second, second_parents = inside("Module.model.layers.1.mlp.MLP.forward.0", "Functional.linear", counters=counters)
     records, construct = first | second, first_parents | second_parents
     found = names(case(tmp_path, records, records, left_construct=construct, right_construct=construct))
@@ -57,7 +59,9 @@ def test_a_call_without_a_module_has_its_bare_name(tmp_path: Path) -> None:
 def test_inserted_calls_leave_every_other_with_its_own_partner(tmp_path: Path) -> None:
     module = "Module.model.block.Block.forward.0"
     left, left_parents = inside(module, "Functional.linear", "Tensor.__add__", "Functional.silu", "Functional.linear")
-    right, right_parents = inside(module, "Functional.linear", "Tensor.to", "Tensor.__add__", "Functional.silu", "Tensor.contiguous", "Functional.linear")
+    right, right_parents = inside(
+        module, "Functional.linear", "Tensor.to", "Tensor.__add__", "Functional.silu", "Tensor.contiguous", "Functional.linear"
+    )
     found = names(case(tmp_path, left, right, left_construct=left_parents, right_construct=right_parents))
     alone = {name: sides for name, sides in found.items() if not sides[0] or not sides[1]}
     assert set(alone) == {"model.block/Tensor.to.0", "model.block/Tensor.contiguous.0"}
@@ -85,7 +89,14 @@ def test_every_name_is_unique_within_its_call() -> None:
         found = part(*pair).cases[0]
         nodes = found.nodes
         keys = Counter(
-            (module_name(found, n), int(nodes.call[n]), int(nodes.direction[n]), bool(nodes.recompute[n]), int(nodes.parent[n]), len(nodes.records[0][n]) > 0)
+            (
+                module_name(found, n),
+                int(nodes.call[n]),
+                int(nodes.direction[n]),
+                bool(nodes.recompute[n]),
+                int(nodes.parent[n]),
+                len(nodes.records[0][n]) > 0,
+            )
             for n in range(len(nodes))
         )
         assert [key for key, count in keys.items() if count > 1 and "/" in key[0]] == []

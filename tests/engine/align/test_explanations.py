@@ -66,7 +66,9 @@ def test_an_inserted_api_call_is_explained_as_other_calls(tmp_path: Path) -> Non
 
 
 def test_a_module_without_a_partner_is_not_found_and_that_is_no_explanation(tmp_path: Path) -> None:
-    made = case(tmp_path, {"Module.a.L.forward.0": call(tensor()), "Module.b.L.forward.0": call(tensor())}, {"Module.a.L.forward.0": call(tensor())})
+    made = case(
+        tmp_path, {"Module.a.L.forward.0": call(tensor()), "Module.b.L.forward.0": call(tensor())}, {"Module.a.L.forward.0": call(tensor())}
+    )
     assert unmatched(made, 0) == {"Module.b.L.forward.0": "not_found"}
 
 
@@ -92,7 +94,8 @@ def test_matched_means_compared_and_a_pair_of_other_sizes_is_not(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("left", "right"), [("q2_train_stat", "q2_infer_stat"), ("q2b_lora_train_stat", "q2b_infer_clean_stat"), ("moe_train_stat", "moe_infer_clean_stat")]
+    ("left", "right"),
+    [("q2_train_stat", "q2_infer_stat"), ("q2b_lora_train_stat", "q2b_infer_clean_stat"), ("moe_train_stat", "moe_infer_clean_stat")],
 )
 def test_every_unmatched_record_has_one_code_of_the_list(left: str, right: str) -> None:
     found = part(left, right).cases[0]

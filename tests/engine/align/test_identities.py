@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from pathlib import Path
+from functools import cache
 
 import pytest
 
 from compare.engine.align.pairs import Reason, Relation
 from compare.engine.diagnose.case import Case
-from compare.engine.pipeline import compare_paths
 from compare.engine.options import Options
-from tests.engine.build import pairs, part
+from compare.engine.pipeline import compare_paths
+from tests.engine.build import call, case, pairs, part, tensor
 from tests.simulator import scenarios, simulate
 
 LAYERS = range(4)
@@ -25,12 +24,12 @@ def bare(record: str, slot: str) -> End:
     return re.sub(r"_fsdp_wrapped_module\.?", "", path).strip("."), slot
 
 
-@lru_cache(maxsize=None)
+@cache
 def clean() -> Case:
     return part("q2_train_stat", "q2_infer_stat").cases[0]
 
 
-@lru_cache(maxsize=None)
+@cache
 def partners() -> list[tuple[frozenset[End], frozenset[End]]]:
     return [(frozenset(bare(*slot) for slot in left), frozenset(bare(*slot) for slot in right)) for left, right in pairs(clean())]
 
@@ -86,14 +85,21 @@ def test_i6_the_stream_after_attention_is_what_the_second_norm_puts_out(n: int) 
     """Besides, the engine passes it on: out of the layer and into the next norm."""
     name, after = layer(n, "post_attention_layernorm", "input.0"), f"model.layers.{n + 1}" if n < 3 else "model.norm"
     assert paired(name, layer(n, "post_attention_layernorm", "output.1"))
-    same = {layer(n, "post_attention_layernorm", "output.1"), layer(n, "", "output.1"), (f"{after}.input_layernorm", "input.1"), (after, "input.2")}
+    same = {
+        layer(n, "post_attention_layernorm", "output.1"),
+        layer(n, "", "output.1"),
+        (f"{after}.input_layernorm", "input.1"),
+        (after, "input.2"),
+    }
     same |= {("model.norm", "input.1")} if n == 3 else set()
     for left, right in partners():
         if name in left:
             assert right <= same
 
 
-@pytest.mark.parametrize("name", [*(f"model.layers.{n}.{norm}" for n in LAYERS for norm in ("input_layernorm", "post_attention_layernorm")), "model.norm"])
+@pytest.mark.parametrize(
+    "name", [*(f"model.layers.{n}.{norm}" for n in LAYERS for norm in ("input_layernorm", "post_attention_layernorm")), "model.norm"]
+)
 def test_i8_normed_tensors_are_paired_by_name(name: str) -> None:
     assert paired((name, "output.0"), (name, "output.0"))
 
@@ -144,7 +150,9 @@ def test_i14_i15_branch_outputs_are_paired_by_name(n: int, module: str) -> None:
 def test_i20_weights_are_paired_with_what_they_became(n: int) -> None:
     for leaf in ("parameters.weight", "parameters.bias"):
         assert paired({layer(n, f"self_attn.{part}_proj", leaf) for part in "qkv"}, layer(n, "self_attn.qkv_proj", leaf))
-    assert paired({layer(n, f"mlp.{part}_proj", "parameters.weight") for part in ("gate", "up")}, layer(n, "mlp.gate_up_proj", "parameters.weight"))
+    assert paired(
+        {layer(n, f"mlp.{part}_proj", "parameters.weight") for part in ("gate", "up")}, layer(n, "mlp.gate_up_proj", "parameters.weight")
+    )
     for module in ("input_layernorm", "post_attention_layernorm", "self_attn.o_proj", "mlp.down_proj"):
         assert paired(layer(n, module, "parameters.weight"), layer(n, module, "parameters.weight"))
 
@@ -176,7 +184,11 @@ def test_a_partner_in_another_module_is_marked_as_elsewhere() -> None:
     for row, (left, right) in enumerate(pairs(case)):
         modules = ({bare(*slot)[0] for slot in left}, {bare(*slot)[0] for slot in right})
         node = case.nodes.names[int(case.nodes.path[case.pairs.node[row]])]
-        fused = {f"{node.rpartition('.')[0]}.{part}_proj" for part in ("q", "k", "v", "gate", "up")} if node.endswith(("qkv_proj", "gate_up_proj")) else set()
+        fused = (
+            {f"{node.rpartition('.')[0]}.{part}_proj" for part in ("q", "k", "v", "gate", "up")}
+            if node.endswith(("qkv_proj", "gate_up_proj"))
+            else set()
+        )
         renamed = {"logits_processor"} if node == "lm_head" else {""} if node == "(root)" else set()
         renamed |= {"model.layers.0.self_attn.rotary_emb"} if node.endswith(".rotary_emb") and "layers" in node else set()  # shared
         at_home = [found <= {node} | fused | renamed for found in modules]
@@ -221,9 +233,7 @@ def test_mix_dumps_pair_the_rotated_query_inside_attention() -> None:
     """The training side's scaled_dot_product_attention call sees what the engine's Attention module sees."""
     case = part("q2_train_mix", "q2_infer_mix").cases[0]
     context = [
-        (left, right)
-        for left, right in pairs(case)
-        if any(name.startswith("Functional.scaled_dot_product_attention") for name, _ in left)
+        (left, right) for left, right in pairs(case) if any(name.startswith("Functional.scaled_dot_product_attention") for name, _ in left)
     ]
     assert context
     allowed = ("self_attn.attn", "self_attn.rotary_emb", "self_attn.o_proj", "scaled_dot_product_attention", "self_attn.qkv_proj")
@@ -238,3 +248,13 @@ def test_the_walkthrough_pairs_every_layer_with_the_norm_after_it() -> None:
     assert (frozenset({layer(23, "", "output.0")}), frozenset({("model.norm", "output.1")})) in found
 
 
+def test_a_first_layer_that_is_given_a_residual_is_paired(tmp_path: Path) -> None:
+    """Two floating inputs in layer 0: there is no layer before it whose output they could be."""
+    norm, attention = "Module.model.layers.0.input_layernorm", "Module.model.layers.0.self_attn"
+    left = {f"{norm}.Qwen2RMSNorm.forward.0": call(tensor()), f"{attention}.q_proj.Linear.forward.0": call(tensor())}
+    right = {
+        f"{norm}.RMSNorm.forward.0": call(tensor(), tensor(), output=[tensor(), tensor()]),
+        f"{attention}.qkv_proj.QKVParallelLinear.forward.0": call(tensor()),
+    }
+    found = pairs(case(tmp_path, left, right))
+    assert (frozenset({(f"{norm}.Qwen2RMSNorm.forward.0", "output.0")}), frozenset({(f"{norm}.RMSNorm.forward.0", "output.0")})) in found

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compare.engine.align.canonical import canonical_path, is_inside_wrapper, layer_of, plain_class, template_of, with_layer
+from compare.engine.align.canonical import canonical_path, is_inside_wrapper, is_list_of_models, layer_of, plain_class, template_of, with_layer
 
 PLAIN = ["model.embed_tokens", "model.layers.0", "model.layers.17.self_attn.o_proj", "model.layers.3.mlp", "model.norm", "lm_head"]
 
@@ -41,10 +41,6 @@ PLAIN = ["model.embed_tokens", "model.layers.0", "model.layers.17.self_attn.o_pr
         ("_fsdp_wrapped_module.base_model.model.model.layers.1._fsdp_wrapped_module.mlp", "model.layers.1.mlp"),
         ("module._orig_mod.base_model.model.model.layers.1.mlp", "model.layers.1.mlp"),
         ("_orig_mod.module.model.layers.1._checkpoint_wrapped_module._orig_mod.mlp", "model.layers.1.mlp"),
-        # the position in start(model=[…])
-        ("0.model.layers.1.mlp", "model.layers.1.mlp"),
-        ("1.module.module.model.layers.1.mlp", "model.layers.1.mlp"),
-        ("0.module", "(root)"),
         # a dump of the root, and of the inner model alone
         ("", "(root)"),
         ("layers.4.mlp", "model.layers.4.mlp"),
@@ -54,6 +50,33 @@ PLAIN = ["model.embed_tokens", "model.layers.0", "model.layers.17.self_attn.o_pr
 )
 def test_a_wrapped_path_is_called_as_the_module_inside(raw: str, canonical: str) -> None:
     assert canonical_path(raw) == canonical
+
+
+@pytest.mark.parametrize(
+    ("raw", "canonical"),
+    [
+        ("0.model.layers.1.mlp", "model.layers.1.mlp"),
+        ("1.module.module.model.layers.1.mlp", "model.layers.1.mlp"),
+        ("0.module", "(root)"),
+        ("0", "(root)"),
+    ],
+)
+def test_the_position_in_a_list_of_models_is_left_out(raw: str, canonical: str) -> None:
+    assert canonical_path(raw, listed=True) == canonical
+
+
+@pytest.mark.parametrize(
+    ("paths", "listed"),
+    [
+        (["0", "0.model", "0.model.layers.0.mlp", "0.lm_head"], True),
+        (["0.module.module.decoder.layers.0", "1.module.module.decoder.layers.0"], True),
+        (["model", "model.layers.0.mlp"], False),
+        (["0", "1", "2"], False),  # the children of a sequence
+        ([], False),
+    ],
+)
+def test_a_list_of_models_is_told_from_a_sequence_of_layers(paths: list[str], listed: bool) -> None:
+    assert is_list_of_models(paths) is listed
 
 
 @pytest.mark.parametrize("name", ["module_list.0.mlp", "encoder.module_a", "orig_mod.x", "model.base_layers.0", "visual.blocks.2.attn"])
@@ -69,7 +92,7 @@ def test_names_that_only_resemble_wrappers_stay(name: str) -> None:
 )
 def test_any_stack_of_wrappers_around_the_root_is_taken_off(plain: str, wrappers: list[str], peft: bool, listed: bool) -> None:
     raw = ".".join([*(["0"] if listed else []), *wrappers, *(["base_model", "model"] if peft else []), plain])
-    assert canonical_path(raw) == plain
+    assert canonical_path(raw, listed=listed) == plain
 
 
 @given(st.sampled_from(PLAIN))
@@ -119,6 +142,10 @@ def test_a_class_prefix_names_a_variant(name: str, plain: str) -> None:
         ("model.layers.2.mlp.experts.5.up_proj", 2, "model.layers.<n>.mlp.experts.5.up_proj", "model.layers.7.mlp.experts.5.up_proj"),
         ("model.norm", -1, "model.norm", "model.norm"),
         ("(root)", -1, "(root)", "(root)"),
+        # digits of other scripts, superscripts and numbers that no model reaches are names
+        ("model.layers.².mlp", -1, "model.layers.².mlp", "model.layers.².mlp"),
+        ("model.layers.٣.mlp", -1, "model.layers.٣.mlp", "model.layers.٣.mlp"),
+        ("model.layers.999999999.mlp", -1, "model.layers.999999999.mlp", "model.layers.999999999.mlp"),
     ],
 )
 def test_the_layer_is_the_first_number_of_a_path(path: str, layer: int, template: str, moved: str) -> None:

@@ -53,7 +53,10 @@ def decoder(micro_batches: int, layers: int = 3) -> tuple[dict[str, Any], dict[s
     for batch in range(micro_batches):
         records[f"Module.model.embed_tokens.VocabParallelEmbedding.forward.{batch}"] = call(tensor())
         for layer in range(layers):
-            above, inside = f"Module.model.layers.{layer}.Layer.forward.{batch}", f"Module.model.layers.{layer}.self_attn.Attention.forward.{batch}"
+            above, inside = (
+                f"Module.model.layers.{layer}.Layer.forward.{batch}",
+                f"Module.model.layers.{layer}.self_attn.Attention.forward.{batch}",
+            )
             rotary = ROTARY.format(batch * layers + layer)
             qkv = f"Module.model.layers.{layer}.self_attn.qkv_proj.QKVParallelLinear.forward.{batch}"
             for name in (qkv, rotary, inside, above):

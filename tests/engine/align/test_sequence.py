@@ -93,8 +93,13 @@ def test_calls_that_agree_to_the_last_bit_anchor_the_alignment() -> None:
     assert align_with_anchors(names, ([("add", 1), ("add", 2)], [("add", 2)])) == [(1, 0)]
 
 
-@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 2)), max_size=14), st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 2)), max_size=14))
-def test_anchored_matches_are_an_alignment_by_name_that_keeps_the_most_exact_ones(left: list[tuple[str, int]], right: list[tuple[str, int]]) -> None:
+@given(
+    st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 2)), max_size=14),
+    st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 2)), max_size=14),
+)
+def test_anchored_matches_are_an_alignment_by_name_that_keeps_the_most_exact_ones(
+    left: list[tuple[str, int]], right: list[tuple[str, int]]
+) -> None:
     names = ([name for name, _ in left], [name for name, _ in right])
     found = align_with_anchors(names, (left, right))
     assert_alignment(*names, found)

@@ -142,7 +142,16 @@ def test_the_document_has_the_members_of_its_schema(known: Known) -> None:
     ]  # fmt: skip
     for side in ("left", "right"):
         assert {"name", "role", "framework", "task", "level", "step", "ranks", "records"} <= set(document[side])
-    assert set(document["counts"]) == {"pairs", "equal", "rounding", "noise", "diverged", "incomparable", "unmatched_left", "unmatched_right"}
+    assert set(document["counts"]) == {
+        "pairs",
+        "equal",
+        "rounding",
+        "noise",
+        "diverged",
+        "incomparable",
+        "unmatched_left",
+        "unmatched_right",
+    }
     assert set(document["timing"]) == {"read_s", "align_s", "measure_s", "diagnose_s"}
     for origin in document["origins"]:
         assert set(origin) == {

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from compare.engine.measure.grades import Grade
 from compare.engine.model import JsonObject
-from tests.engine.build import call, compare, integers, next_bf16, number, tensor, verdict
+from tests.engine.build import call, compare, integers, next_bf16, number, part, tensor, verdict
 
 CHAIN = ["a", "b", "c", "d", "e"]
 
@@ -135,6 +136,23 @@ def test_identical_needs_nothing_unmatched_that_the_other_side_could_have(tmp_pa
     assert document["counts"]["unmatched_right"] == 1
 
 
+@pytest.mark.parametrize("leaf", [tensor(), number(3, "int"), {"type": "str", "value": "x"}], ids=["tensor", "number", "text"])
+@pytest.mark.parametrize("swap", [False, True])
+def test_a_value_against_null_is_not_identical(leaf: dict[str, Any], swap: bool, tmp_path: Path) -> None:
+    sides = [{"Module.a.L.forward.0": call(tensor(), leaf)}, {"Module.a.L.forward.0": call(tensor(), None)}]
+    assert compare(tmp_path, *(sides[::-1] if swap else sides))["verdict"] == "consistent"
+
+
+def test_tensors_of_other_sizes_are_not_identical(tmp_path: Path) -> None:
+    sides = [{"Module.a.L.forward.0": call(tensor(), tensor(shape=shape))} for shape in ((4, 4), (4, 5))]
+    assert compare(tmp_path, *sides)["verdict"] == "consistent"
+
+
+def test_dumps_of_nulls_alone_agree_on_nothing(tmp_path: Path) -> None:
+    record = {"Module.a.L.forward.0": {"input_args": [None], "input_kwargs": {}, "output": [None]}}
+    assert compare(tmp_path, record, record)["verdict"] == "not_comparable"
+
+
 def test_an_argument_that_differs_stops_identical_and_is_a_finding(tmp_path: Path) -> None:
     def records(dropout: float) -> dict[str, Any]:
         found = chain()
@@ -177,7 +195,9 @@ def test_the_order_is_that_of_the_dump_and_counts_compared_pairs(tmp_path: Path)
 def test_the_earlier_of_two_calls_of_one_module_is_named_by_its_record(tmp_path: Path) -> None:
     def records(norm: float) -> dict[str, Any]:
         found = chain()
-        found |= {name.replace("forward.0", "forward.1"): call(tensor(), output=[tensor(norm if ".c." in name else 8.0)]) for name in list(found)}
+        found |= {
+            name.replace("forward.0", "forward.1"): call(tensor(), output=[tensor(norm if ".c." in name else 8.0)]) for name in list(found)
+        }
         return found
 
     document = compare(tmp_path, records(8.0), records(12.0))
@@ -185,7 +205,9 @@ def test_the_earlier_of_two_calls_of_one_module_is_named_by_its_record(tmp_path:
     assert first(document)["left"] == ["Module.c.Linear.forward.1"]
 
 
-@pytest.mark.parametrize("pair", [("q2_train_stat", "q2_infer_rope_stat"), ("q2_train_stat", "q2_infer_down2_stat"), ("q2_train_stat", "q2_infer_eps_stat")])
+@pytest.mark.parametrize(
+    "pair", [("q2_train_stat", "q2_infer_rope_stat"), ("q2_train_stat", "q2_infer_down2_stat"), ("q2_train_stat", "q2_infer_eps_stat")]
+)
 def test_a_real_fault_has_one_origin_with_evidence_and_a_cause(pair: tuple[str, str]) -> None:
     document = verdict(*pair)
     assert len(document["origins"]) == 1
@@ -204,6 +226,14 @@ def test_a_divergence_in_the_middle_of_attention_names_what_lies_around_it() -> 
     assert found["before"] == "model.layers.0.self_attn.attn"
     assert found["after"] in ("model.layers.0.self_attn.qkv_proj", "model.layers.0.self_attn.rotary_emb")
     assert found["causes"][0]["code"] == "rotary_embedding"
+
+
+def test_a_gradient_that_is_off_does_not_raise_the_bar_for_what_follows() -> None:
+    """The gradient at layer 1's MLP output is times 1.5: what is a third off from there on has diverged, and is no noise."""
+    case = part("q2b_shim_clean_stat", "q2b_shim_grad15_stat").cases[0]
+    far = (case.pairs.direction == 1) & case.grades.comparable & (case.grades.difference > 0.3)
+    assert far.sum() >= 16
+    assert (case.grades.grade[far] == Grade.DIVERGED).all()
 
 
 def test_a_wrong_epsilon_is_blamed_on_the_norm() -> None:

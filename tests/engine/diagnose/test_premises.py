@@ -94,7 +94,11 @@ def test_another_embedding_with_equal_ids_and_weights_means_other_tokens_between
     """Max and Min of the ids agree; what the embedding put out is another tensor, of other statistics that are no multiple."""
 
     def other(records: dict[str, Any]) -> None:
-        records["Module.model.embed_tokens.VocabParallelEmbedding.forward.0"]["output"][0] |= {"Norm": 0.640625, "Max": 0.06494140625, "Mean": 0.00189971923828125}
+        records["Module.model.embed_tokens.VocabParallelEmbedding.forward.0"]["output"][0] |= {
+            "Norm": 0.640625,
+            "Max": 0.06494140625,
+            "Mean": 0.00189971923828125,
+        }
 
     document = edited(tmp_path, other)
     assert document["verdict"] == "not_comparable"
@@ -146,6 +150,16 @@ def test_shifted_positions_are_reported_and_the_numbers_decide(tmp_path: Path) -
     assert "positions_differ" in {finding["code"] for finding in document["findings"]}
 
 
+def test_positions_in_a_floating_dtype_are_told(tmp_path: Path) -> None:
+    def floating(records: dict[str, Any]) -> None:
+        for leaf in leaves(records, lambda name, leaf: leaf["dtype"] == "torch.int64" and leaf["Max"] == 11):
+            leaf |= {"dtype": "torch.bfloat16", "Mean": 5.5, "Norm": 22.5}
+
+    document = edited(tmp_path, floating)
+    assert state(document, "positions") == "failed"
+    assert detail(document, "positions") == {"side": "right", "dtype": "torch.bfloat16"}
+
+
 def test_a_differing_weight_never_ends_a_comparison_and_is_an_origin(tmp_path: Path) -> None:
     def other(records: dict[str, Any]) -> None:
         records["Module.model.layers.2.mlp.gate_up_proj.MergedColumnParallelLinear.forward.0"]["parameters"]["weight"]["Max"] = 0.75
@@ -191,7 +205,9 @@ def test_a_weight_in_a_coarser_dtype_is_equal_after_rounding(tmp_path: Path) -> 
     left = {"Module.a.Linear.forward.0": call(tensor(), parameters={"weight": fine})}
     same = compare(tmp_path / "same", left, {"Module.a.Linear.forward.0": call(tensor(), parameters={"weight": coarse})})
     assert state(same, "weights") == "ok"
-    apart = compare(tmp_path / "apart", left, {"Module.a.Linear.forward.0": call(tensor(), parameters={"weight": coarse | {"Max": 0.421875}})})
+    apart = compare(
+        tmp_path / "apart", left, {"Module.a.Linear.forward.0": call(tensor(), parameters={"weight": coarse | {"Max": 0.421875}})}
+    )
     assert state(apart, "weights") == "failed"
 
 
@@ -206,7 +222,9 @@ def test_too_little_in_common_ends_the_comparison(tmp_path: Path) -> None:
 
 def test_half_of_the_smaller_side_is_enough(tmp_path: Path) -> None:
     left = {f"Module.a{n}.Linear.forward.0": call(tensor()) for n in range(20)}
-    right = {f"Module.a{n}.Linear.forward.0": call(tensor()) for n in range(2)} | {f"Module.b{n}.Linear.forward.0": call(tensor()) for n in range(2)}
+    right = {f"Module.a{n}.Linear.forward.0": call(tensor()) for n in range(2)} | {
+        f"Module.b{n}.Linear.forward.0": call(tensor()) for n in range(2)
+    }
     document = compare(tmp_path, left, right)
     assert state(document, "overlap") == "ok"
 

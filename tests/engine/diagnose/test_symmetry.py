@@ -84,6 +84,7 @@ WRAPPINGS: dict[str, Callable[[str], str]] = {
     "checkpoint": lambda name: re.sub(layer(""), r"\1._checkpoint_wrapped_module", unwrapped(name)),
     "fsdp_checkpoint": lambda name: re.sub(r"(model\.layers\.\d+\._fsdp_wrapped_module)", r"\1._checkpoint_wrapped_module", name),
     "peft": lambda name: name.replace("_fsdp_wrapped_module.", "_fsdp_wrapped_module.base_model.model.", 1),
+    "list": lambda name: name.replace("Module.", "Module.0.", 1),
     "fsdp2": lambda name: re.sub(r"\.(Qwen2DecoderLayer|Qwen2ForCausalLM)\.", r".FSDP\1.", unwrapped(name)),
     "ddp_compile_peft": lambda name: unwrapped(name).replace("Module.", "Module.module._orig_mod.base_model.model.", 1),
 }
@@ -91,7 +92,11 @@ WRAPPINGS: dict[str, Callable[[str], str]] = {
 
 def members(name: str) -> dict[str, Any]:
     with zipfile.ZipFile(CORPUS / f"{name}.zip") as archive:
-        return {entry.rsplit("/", 1)[1]: json.loads(archive.read(entry)) for entry in archive.namelist() if entry.endswith(("dump.json", "construct.json"))}
+        return {
+            entry.rsplit("/", 1)[1]: json.loads(archive.read(entry))
+            for entry in archive.namelist()
+            if entry.endswith(("dump.json", "construct.json"))
+        }
 
 
 def without_names(document: JsonObject) -> JsonObject:
@@ -121,7 +126,11 @@ def test_renaming_wrappers_changes_nothing(wrapping: str, right: str, tmp_path: 
 def test_the_inner_model_alone_is_called_as_within_its_head(tmp_path: Path) -> None:
     """A dump of model.model has no ``model.`` in front, on either side of the comparison."""
     files = members("q2_train_stat")
-    inner = {unwrapped(name).replace("Module.model.", "Module.", 1): value for name, value in files["dump.json"]["data"].items() if "model." in name}
+    inner = {
+        unwrapped(name).replace("Module.model.", "Module.", 1): value
+        for name, value in files["dump.json"]["data"].items()
+        if "model." in name
+    }
     path = write(tmp_path / "step0" / "rank0", inner)
     found = compare_paths([path], [CORPUS / "q2_infer_down2_stat.zip"], Options()).document
     assert found["first_divergence"]["module"] == "model.layers.2.mlp.down_proj"

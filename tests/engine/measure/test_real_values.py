@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ MSPROBE = [
 FORWARD_ROWS_THAT_DIFFER = 65
 
 
-@lru_cache(maxsize=None)
+@cache
 def perturbed() -> Case:
     return part("q2_shim_pert1_stat", "q2_shim_stat").cases[0]
 
@@ -48,7 +48,9 @@ def row_of(case: Case, module: str, slot: str) -> int:
 
 
 @pytest.mark.parametrize(("module", "slot", "largest", "smallest", "mean", "norm"), MSPROBE)
-def test_differences_are_those_that_msprobe_prints(module: str, slot: str, largest: float, smallest: float, mean: float, norm: float) -> None:
+def test_differences_are_those_that_msprobe_prints(
+    module: str, slot: str, largest: float, smallest: float, mean: float, norm: float
+) -> None:
     case = perturbed()
     signed = -case.differences.signed[row_of(case, module, slot)]
     assert signed[[MAX, MIN, MEAN, NORM]].tolist() == [largest, smallest, mean, norm]
@@ -119,7 +121,9 @@ def test_no_honest_pair_is_beyond_its_limit(left: str, right: str) -> None:
     assert case.grades.ratio.max() <= 1
 
 
-@pytest.mark.parametrize("pair", [("q2_train_stat", "q2_infer_down2_stat"), ("q2_train_stat", "q2_infer_stat"), ("q2_train_stat", "q2_infer_nan3_stat")])
+@pytest.mark.parametrize(
+    "pair", [("q2_train_stat", "q2_infer_down2_stat"), ("q2_train_stat", "q2_infer_stat"), ("q2_train_stat", "q2_infer_nan3_stat")]
+)
 def test_grades_follow_from_what_they_say_they_follow_from(pair: tuple[str, str]) -> None:
     """equal: nothing moved; rounding: no excess; what is shown as over its limit is over it; a floor is no difference."""
     case = part(*pair).cases[0]

@@ -46,7 +46,7 @@ PARTS = st.lists(arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 
 def test_statistics_of_parts_combine_to_those_of_the_concatenation(parts: list[Any], tmp_path: Path) -> None:
     attention = "Module.model.layers.0.self_attn"
     left = {f"{attention}.{name}_proj.Linear.forward.0": call(output=[of(part)]) for name, part in zip("qkv", parts, strict=True)}
-    whole = np.concatenate([part.ravel() for part in parts])
+    whole = np.concatenate([part.ravel() for part in parts])[:, None]
     made = case(tmp_path, left, {f"{attention}.qkv_proj.QKVParallelLinear.forward.0": call(output=[of(whole)])})
     row = next(row for row in range(len(made.pairs)) if made.pairs.relation[row] == Relation.CONCAT)
     combined = made.differences.sides[0]
@@ -62,10 +62,12 @@ def test_statistics_of_parts_combine_to_those_of_the_concatenation(parts: list[A
 def test_combining_by_hand(tmp_path: Path) -> None:
     """Norms 3, 4 and 12 make 13; means 1, 2 and 5 over 2, 4 and 2 elements make 2.5."""
     attention = "Module.model.layers.0.self_attn"
-    parts = [tensor(3.0, mean=1.0, largest=2.0, smallest=0.0, shape=(2,)), tensor(4.0, mean=2.0, largest=3.0, smallest=-1.0, shape=(4,)),
-             tensor(12.0, mean=5.0, largest=9.0, smallest=-0.5, shape=(2,))]  # fmt: skip
+    parts = [tensor(3.0, mean=1.0, largest=2.0, smallest=0.0, shape=(2, 1)), tensor(4.0, mean=2.0, largest=3.0, smallest=-1.0, shape=(4, 1)),
+             tensor(12.0, mean=5.0, largest=9.0, smallest=-0.5, shape=(2, 1))]  # fmt: skip
     left = {f"{attention}.{name}_proj.Linear.forward.0": call(output=[part]) for name, part in zip("qkv", parts, strict=True)}
-    right = {f"{attention}.qkv_proj.QKVParallelLinear.forward.0": call(output=[tensor(13.0, mean=2.5, largest=9.0, smallest=-1.0, shape=(8,))])}
+    right = {
+        f"{attention}.qkv_proj.QKVParallelLinear.forward.0": call(output=[tensor(13.0, mean=2.5, largest=9.0, smallest=-1.0, shape=(8, 1))])
+    }
     made = case(tmp_path, left, right)
     row = next(row for row in range(len(made.pairs)) if made.pairs.relation[row] == Relation.CONCAT)
     assert made.differences.sides[0].values[row].tolist() == [9.0, -1.0, 2.5, 13.0]
@@ -75,8 +77,15 @@ def test_combining_by_hand(tmp_path: Path) -> None:
 
 def test_a_null_among_the_parts_leaves_the_combined_statistic_out(tmp_path: Path) -> None:
     mlp = "Module.model.layers.0.mlp"
-    left = {f"{mlp}.gate_proj.Linear.forward.0": call(output=[tensor()]), f"{mlp}.up_proj.Linear.forward.0": call(output=[tensor(mean=None)])}
-    made = case(tmp_path, left, {f"{mlp}.gate_up_proj.MergedColumnParallelLinear.forward.0": call(output=[tensor(shape=(1, 12, 128), norm=128.0**0.5)])})
+    left = {
+        f"{mlp}.gate_proj.Linear.forward.0": call(output=[tensor()]),
+        f"{mlp}.up_proj.Linear.forward.0": call(output=[tensor(mean=None)]),
+    }
+    made = case(
+        tmp_path,
+        left,
+        {f"{mlp}.gate_up_proj.MergedColumnParallelLinear.forward.0": call(output=[tensor(shape=(1, 12, 128), norm=128.0**0.5)])},
+    )
     row = next(row for row in range(len(made.pairs)) if made.pairs.relation[row] == Relation.CONCAT)
     assert made.differences.compared[row].tolist() == [True, True, False, True]
 
@@ -182,7 +191,11 @@ def test_a_mean_near_zero_is_measured_against_the_rms(tmp_path: Path) -> None:
 
 
 def test_the_same_mean_difference_on_a_small_tensor_of_the_same_numbers_is_large(tmp_path: Path) -> None:
-    made, row = one(tmp_path, tensor(2.0**-12, mean=2.0**-18, largest=2.0**-16, smallest=0.0), tensor(2.0**-12, mean=2.0**-16, largest=2.0**-16, smallest=0.0))
+    made, row = one(
+        tmp_path,
+        tensor(2.0**-12, mean=2.0**-18, largest=2.0**-16, smallest=0.0),
+        tensor(2.0**-12, mean=2.0**-16, largest=2.0**-16, smallest=0.0),
+    )
     assert made.differences.relative[row, MEAN] > 0.5
     assert made.grades.grade[row] == Grade.DIVERGED
 
@@ -207,7 +220,9 @@ def test_two_bf16_numbers_half_a_unit_of_rounding_apart_each_have_no_excess(tmp_
     assert made.differences.excess[row, NORM] == 0.5
 
 
-@pytest.mark.parametrize(("left", "right", "equal"), [(11, 11, True), (11, 12, False), (2**40, 2**40 + 1, False), (2**52, 2**52 + 1, False)])
+@pytest.mark.parametrize(
+    ("left", "right", "equal"), [(11, 11, True), (11, 12, False), (2**40, 2**40 + 1, False), (2**52, 2**52 + 1, False)]
+)
 def test_integers_are_compared_exactly(left: int, right: int, equal: bool, tmp_path: Path) -> None:
     made, row = one(tmp_path, integers(left), integers(right))
     assert made.differences.exact[row]

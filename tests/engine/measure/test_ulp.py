@@ -46,7 +46,9 @@ def test_a_bfloat16_ulp_is_the_distance_to_the_next_bfloat16(value: float) -> No
     assert one(stored, 8) == next_bf16(stored) - stored
 
 
-@pytest.mark.parametrize(("value", "expected"), [(79.0, 0.5), (63.25, 0.25), (1728.0, 8.0), (684.0, 4.0), (1.0, 2.0**-7), (255.0, 1.0), (256.0, 2.0)])
+@pytest.mark.parametrize(
+    ("value", "expected"), [(79.0, 0.5), (63.25, 0.25), (1728.0, 8.0), (684.0, 4.0), (1.0, 2.0**-7), (255.0, 1.0), (256.0, 2.0)]
+)
 def test_bfloat16_ulps_by_hand(value: float, expected: float) -> None:
     assert one(value, 8) == one(-value, 8) == expected
 

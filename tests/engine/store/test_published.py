@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +13,30 @@ import pytest
 
 from compare.engine.diagnose.verdict import PartVerdict
 from compare.engine.errors import DumpError
+from compare.engine.ingest import paths_to_sources
 from compare.engine.model import JsonObject
 from compare.engine.options import Options
 from compare.engine.pipeline import compare_paths, compare_runs, read_run
-from compare.engine.ingest import paths_to_sources
 from compare.engine.store.reader import PartReader
 from tests.engine.build import CORPUS, part
 from tests.engine.store.decoder import (
-    AMPLIFIED, API, CONTAINER, DIVERGED, INCOMPARABLE, INHERITED, LEFT_ONLY, MODULE, NO_PAIR, NOT_COMPARABLE, ORIGIN, PART, RIGHT_ONLY,
-    SECTION, Tree, bare, known,
+    AMPLIFIED,
+    API,
+    CONTAINER,
+    DIVERGED,
+    INCOMPARABLE,
+    INHERITED,
+    LEFT_ONLY,
+    MODULE,
+    NO_PAIR,
+    NOT_COMPARABLE,
+    ORIGIN,
+    PART,
+    RIGHT_ONLY,
+    SECTION,
+    Tree,
+    bare,
+    known,
 )  # fmt: skip
 
 PAIRS = {
@@ -54,7 +69,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("published")
 
 
-@lru_cache(maxsize=None)
+@cache
 def publish(place: Path, name: str) -> Published:
     left, right = PAIRS[name]
     for run in (left, right):
@@ -147,7 +162,7 @@ def test_each_origin_of_the_verdict_is_one_row(published: Published) -> None:
     for index, row in rows.items():
         origin = published.document["origins"][index]
         shown = tree.string("module", row)
-        assert shown in (origin["module"], origin["before"]) or shown is not None and origin["module"].startswith(shown)
+        assert shown in (origin["module"], origin["before"]) or (shown is not None and origin["module"].startswith(shown))
         assert tree.columns["role"][row] == ORIGIN
 
 
@@ -190,7 +205,11 @@ def test_sections_stand_only_where_there_is_more_than_one_call_or_direction(publ
     tree = published.tree
     roots = [row for row in range(tree.rows) if tree.columns["parent"][row] < 0]
     sections = [row for row in range(tree.rows) if tree.columns["kind"][row] == SECTION]
-    groups = {(tree.columns["direction"][row], tree.columns["call"][row]) for row in range(tree.rows) if tree.columns["kind"][row] in (MODULE, API, CONTAINER)}
+    groups = {
+        (tree.columns["direction"][row], tree.columns["call"][row])
+        for row in range(tree.rows)
+        if tree.columns["kind"][row] in (MODULE, API, CONTAINER)
+    }
     if sections:
         assert roots == sections
         assert len(sections) > 1
@@ -318,7 +337,20 @@ def test_every_row_answers_with_strict_json_of_the_documented_shape(published: P
         assert node["order"] == tree.columns["order"][row]
         assert node["grade"] in GRADES
         for slot in node["slots"]:
-            assert {"group", "slot", "left", "right", "relation", "reason", "elsewhere", "state", "grade", "order", "floor", "statistics"} <= set(slot)
+            assert {
+                "group",
+                "slot",
+                "left",
+                "right",
+                "relation",
+                "reason",
+                "elsewhere",
+                "state",
+                "grade",
+                "order",
+                "floor",
+                "statistics",
+            } <= set(slot)
             assert slot["group"] in GROUPS
             assert slot["state"] in STATES
             assert slot["grade"] in GRADES
@@ -351,7 +383,7 @@ def beyond(published: Published) -> list[tuple[str | None, bool, bool]]:
     return found
 
 
-@pytest.mark.parametrize("name", [name for name in PAIRS if name != "gradients"])
+@pytest.mark.parametrize("name", PAIRS)
 def test_a_node_is_diverged_where_its_difference_is_beyond_its_floor(name: str, place: Path) -> None:
     found = beyond(publish(place, name))
     assert found
@@ -419,5 +451,7 @@ def test_the_published_verdict_is_that_of_the_paths(published: Published) -> Non
     left, right = PAIRS[published.folder.name]
     direct = compare_paths([CORPUS / f"{left}.zip"], [CORPUS / f"{right}.zip"], Options()).document
     for document in (published.document, json.loads((published.folder / "verdict.json").read_text("utf-8"), parse_constant=bare)):
-        assert {key: value for key, value in document.items() if key != "timing"} == {key: value for key, value in direct.items() if key != "timing"}
+        assert {key: value for key, value in document.items() if key != "timing"} == {
+            key: value for key, value in direct.items() if key != "timing"
+        }
     assert json.loads((published.folder / "parts" / "0" / "verdict.json").read_text("utf-8")) == published.document
