@@ -91,8 +91,8 @@ def _norm(case: Case, origin: Origin) -> Iterator[Cause]:
         "norm_epsilon",
         0.5,
         both(
-            "the norm is computed otherwise: eps, the order of casting and weighting, or a weight stored as w − 1",
-            "归一化的算法不同：eps、先转换精度还是先乘权重，或权重以 w − 1 保存",
+            "eps, the order of casting and weighting, or a weight stored as w − 1",
+            "eps、先转换精度还是先乘权重，或权重以 w − 1 保存",
         ),
     )
 
@@ -104,8 +104,8 @@ def _attention(case: Case, origin: Origin) -> Iterator[Cause]:
         "rotary_embedding",
         0.4,
         both(
-            "query, key and value agree and the attention result does not: rotary embedding (theta, scaling, style) or positions",
-            "query、key、value 一致而注意力结果不一致：旋转位置编码（theta、缩放、排列方式）或位置编号",
+            "rotary embedding (theta, scaling, order of the halves) or positions",
+            "旋转位置编码（theta、缩放、两半的排列）或位置编号",
         ),
     )
     yield Cause(
@@ -133,8 +133,8 @@ def _residual(case: Case, origin: Origin) -> Iterator[Cause]:
         "residual_addition",
         0.5,
         both(
-            "what is added agrees and the sum does not: a residual multiplier, or the residual is kept in another dtype",
-            "被相加的两项一致而和不一致：残差带有系数，或残差以另一种精度保存",
+            "a residual multiplier, or the residual kept in another dtype: what is added agrees, the sum does not",
+            "残差带有系数，或残差以另一种精度保存：被相加的两项一致，和不一致",
         ),
     )
 
@@ -147,10 +147,9 @@ def _linear(case: Case, origin: Origin) -> Iterator[Cause]:
         "linear_computation",
         0.4,
         both(
-            "input agrees, and so do the weight's statistics: bias, quantisation, layout of the weight, or a change of the weight "
+            "bias, quantisation or layout of the weight, or a change of the weight "
             "that its rounded statistics hide" + ("; the mean moved, as a missing bias would do" if mean else ""),
-            "输入一致，权重的统计量也一致：偏置、量化、权重排布，或权重的改动被统计量的舍入掩盖"
-            + ("；均值发生移动，符合缺少偏置的特征" if mean else ""),
+            "偏置、量化或权重排布，或权重的改动被统计量的舍入掩盖" + ("；均值发生移动，符合缺少偏置的特征" if mean else ""),
         ),
     )
 
