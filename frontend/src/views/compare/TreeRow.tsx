@@ -93,6 +93,11 @@ function roleWord(role: number, words: CompareMessages): string {
   return words.roles[names[role] ?? "none"];
 }
 
+/** Sections and containers stand for no record of either side. */
+function holdsRecords(tree: Tree, row: Row): boolean {
+  return at(tree.left_count, row) + at(tree.right_count, row) > 0;
+}
+
 export function rowName(tree: Tree, row: Row, words: CompareMessages): string {
   const name = nameOf(tree, row);
   if (at(tree.kind, row) === KIND.section) {
@@ -102,7 +107,7 @@ export function rowName(tree: Tree, row: Row, words: CompareMessages): string {
     if (known === undefined) return name;
     return number === undefined ? known : words.tree.sectionCall(known, number);
   }
-  return at(tree.left_count, row) === 0 && at(tree.role, row) === ROLE.rightOnly ? words.tree.noPartner : name;
+  return holdsRecords(tree, row) && at(tree.left_count, row) === 0 ? words.tree.noPartner : name;
 }
 
 export function stripName(tree: Tree, strip: Strip, words: CompareMessages): string {
@@ -137,8 +142,9 @@ function Inference({ tree, row, words }: { tree: Tree; row: Row; words: CompareM
       </span>
     );
   }
-  if (role === ROLE.rightOnly) return <span title={moduleOf(tree, row)}>{right ?? nameOf(tree, row)}</span>;
-  if (role === ROLE.leftOnly || at(tree.right_count, row) === 0) return <span className={styles.absent}>—</span>;
+  if (!holdsRecords(tree, row)) return null;
+  if (at(tree.left_count, row) === 0) return <span title={moduleOf(tree, row)}>{right ?? nameOf(tree, row)}</span>;
+  if (at(tree.right_count, row) === 0) return <span className={styles.absent}>—</span>;
   if (role === ROLE.notComparable) {
     const kind = textOf(tree, tree.right_class, row);
     return (

@@ -232,9 +232,14 @@ function explainOrigin(node: NodeDetail, origin: Origin, language: Language, t: 
       sentences.push(t.explain.between(placeName(origin.after), placeName(origin.before)));
   } else {
     const inputs = node.slots.filter((slot) => slot.group === "input" && slot.state === "agrees");
-    const steps = inputs.flatMap((slot) => slot.statistics.map((statistic) => figure(statistic.ulps))).filter((step) => step !== null);
+    // Not of the mean: it is a sum that cancels, and near zero its own step says nothing.
+    const steps = inputs
+      .flatMap((slot) => slot.statistics.filter((statistic) => statistic.name !== "mean").map((statistic) => figure(statistic.ulps)))
+      .filter((step) => step !== null);
     if (inputs.length > 0) {
-      sentences.push(steps.length > 0 ? t.explain.inputsAgree(String(Math.max(...steps.map(Math.abs)))) : t.explain.inputsAgreePlain);
+      sentences.push(
+        steps.length > 0 ? t.explain.inputsAgree(String(Math.round(Math.max(...steps.map(Math.abs))))) : t.explain.inputsAgreePlain,
+      );
     }
     if (origin.kind === "weights") {
       const moved = node.slots.some((slot) => slot.group === "output" && isDirty(slot));
