@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -15,6 +16,8 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 FRONT_END = ROOT / "frontend"
@@ -141,5 +144,11 @@ def main(names: Sequence[str]) -> int:
     return 1 if failed else 0
 
 
+def give_up(number: int, frame: FrameType | None) -> NoReturn:
+    sys.exit(128 + number)
+
+
 if __name__ == "__main__":
+    # Leaving by an exception ends the step that runs; dying of the signal would leave it behind.
+    signal.signal(signal.SIGTERM, give_up)
     sys.exit(main(sys.argv[1:]))

@@ -16,12 +16,14 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
+
+from probe_web.embedded.children import end_with_parent
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -58,6 +60,12 @@ def accepts(port: int) -> bool:
     return False
 
 
+def ending_with_the_tests() -> Callable[[], None]:
+    """For Popen: tests that are killed leave no server behind."""
+    tests = os.getpid()
+    return lambda: end_with_parent(tests, signal.SIGTERM)
+
+
 @contextlib.contextmanager
 def redis_server(folder: Path, port: int | None = None) -> Iterator[str]:
     """Debian's redis-server on a loopback port, nothing on disk. Yields its URL."""
@@ -71,6 +79,7 @@ def redis_server(folder: Path, port: int | None = None) -> Iterator[str]:
             [str(binary), "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", str(folder)],
             stdout=log,
             stderr=log,
+            preexec_fn=ending_with_the_tests(),
         )
     try:
         until("redis-server accepts connections", lambda: accepts(port))
@@ -136,6 +145,7 @@ def postgres_server(folder: Path) -> Iterator[str]:
             stdout=log,
             stderr=log,
             cwd=folder,
+            preexec_fn=ending_with_the_tests(),
         )
     try:
         until("PostgreSQL accepts connections", lambda: accepts(port))
@@ -203,6 +213,7 @@ class Stack:
                 stderr=subprocess.STDOUT,
                 # As in a terminal: Ctrl-C reaches the group.
                 start_new_session=True,
+                preexec_fn=ending_with_the_tests(),
             )
         self.url = until("the server says its address", self._address_or_end, seconds)
         return self
