@@ -112,8 +112,22 @@ class ComparisonBase(serializers.ModelSerializer[Comparison]):
     class Meta:
         model = Comparison
         fields = (
-            "id", "url", "name", "tags", "state", "progress", "error", "verdict", "headline", "first_module", "left", "right", "example",
-            "created_at", "updated_at", "finished_at",
+            "id",
+            "url",
+            "name",
+            "tags",
+            "state",
+            "progress",
+            "error",
+            "verdict",
+            "headline",
+            "first_module",
+            "left",
+            "right",
+            "example",
+            "created_at",
+            "updated_at",
+            "finished_at",
         )
         read_only_fields = fields
 

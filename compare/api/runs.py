@@ -47,8 +47,20 @@ class RunSerializer(serializers.ModelSerializer[Run]):
     class Meta:
         model = Run
         fields = (
-            "id", "url", "name", "role", "tags", "state", "progress", "error", "inventory", "size", "sha256",
-            "created_at", "updated_at", "finished_at",
+            "id",
+            "url",
+            "name",
+            "role",
+            "tags",
+            "state",
+            "progress",
+            "error",
+            "inventory",
+            "size",
+            "sha256",
+            "created_at",
+            "updated_at",
+            "finished_at",
         )
         read_only_fields = fields
 
@@ -144,4 +156,3 @@ def find(slug: str) -> Run:
     if run is None:
         raise Http404
     return run
-

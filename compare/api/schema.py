@@ -20,7 +20,10 @@ class Schema(SpectacularAPIView):
     """OpenAPI 3, as JSON unless YAML is asked for."""
 
     renderer_classes = [  # noqa: RUF012 - typed as a plain list by the base class
-        OpenApiJsonRenderer2, OpenApiJsonRenderer, OpenApiYamlRenderer, OpenApiYamlRenderer2,
+        OpenApiJsonRenderer2,
+        OpenApiJsonRenderer,
+        OpenApiYamlRenderer,
+        OpenApiYamlRenderer2,
     ]
 
     def get_exception_handler(self) -> Callable[..., Response]:

@@ -137,7 +137,13 @@ def retry(comparison: Comparison) -> Comparison:
         for run in runs_of(comparison):
             _requeue_run(run)
         queued = Comparison.objects.filter(pk=comparison.pk, state__in=Comparison.RETRYABLE).update(
-            state=State.QUEUED, error=None, progress={}, cancel_requested_at=None, rung_at=None, finished_at=None, updated_at=now,
+            state=State.QUEUED,
+            error=None,
+            progress={},
+            cancel_requested_at=None,
+            rung_at=None,
+            finished_at=None,
+            updated_at=now,
             **NO_VERDICT,
         )
         comparison.refresh_from_db()

@@ -128,9 +128,7 @@ def _check_count(count: int) -> None:
 
 def _create(files: Sequence[tuple[str, Blob]], name: str, role: str) -> Run:
     """The rows of a run, inside the transaction that holds its blobs."""
-    run = Run.objects.create(
-        name=name or _name_of(files[0][0]), role=role, size=sum(blob.size for _, blob in files), sha256=_sum_of(files)
-    )
+    run = Run.objects.create(name=name or _name_of(files[0][0]), role=role, size=sum(blob.size for _, blob in files), sha256=_sum_of(files))
     RunFile.objects.bulk_create(
         [RunFile(run=run, blob=blob, name=file_name, order=order) for order, (file_name, blob) in enumerate(files)], batch_size=500
     )

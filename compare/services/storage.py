@@ -1,12 +1,12 @@
 """Where files are in the data folder. Every name in it is made here: slugs, sums and numbers, never a word from an upload.
 
-    uploads/<slug>.part              bytes that are still arriving
-    uploads/incoming/                multipart files, until they are blobs
-    blobs/<2>/<sha256>               content
-    runs/<slug>/columns/             what the engine read
-    comparisons/<slug>/result/       what the engine found; served as it is
-    …/<slug>/attempt-<n>.tmp/        an attempt in the making; a rename publishes it
-    comparisons/<slug>/attempt-<n>.verdict.json    the verdict, known before the tree is written
+uploads/<slug>.part              bytes that are still arriving
+uploads/incoming/                multipart files, until they are blobs
+blobs/<2>/<sha256>               content
+runs/<slug>/columns/             what the engine read
+comparisons/<slug>/result/       what the engine found; served as it is
+…/<slug>/attempt-<n>.tmp/        an attempt in the making; a rename publishes it
+comparisons/<slug>/attempt-<n>.verdict.json    the verdict, known before the tree is written
 """
 
 from __future__ import annotations

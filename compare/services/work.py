@@ -62,8 +62,15 @@ def claim(model: type[Job], key: str, task_id: str) -> Attempt | None:
     now = timezone.now()
     with transaction.atomic():
         taken = model._default_manager.filter(pk=key, state=model.QUEUED).update(
-            state=model.WORKING, attempt=F("attempt") + 1, task_id=task_id or "", claimed_at=now, heartbeat_at=now, updated_at=now,
-            progress={}, error=None, finished_at=None,
+            state=model.WORKING,
+            attempt=F("attempt") + 1,
+            task_id=task_id or "",
+            claimed_at=now,
+            heartbeat_at=now,
+            updated_at=now,
+            progress={},
+            error=None,
+            finished_at=None,
         )
         return Attempt(model, key, model._default_manager.values_list("attempt", flat=True).get(pk=key)) if taken else None
 

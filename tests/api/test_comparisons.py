@@ -67,8 +67,22 @@ def test_options_that_say_nothing_are_left_out(api, runs):
 
 @pytest.mark.parametrize(
     "options",
-    [{"step": "x"}, {"step": "0:1:2"}, {"step": True}, {"step": -1}, {"step": [0]}, {"rank": "1:"}, {"stage": "a:b:c"}, {"stage": ""},
-     {"stage": "a\0"}, {"exact": "perhaps"}, {"mapping": 3.5, "exact": []}, {"steps": "0"}, [], "x"],
+    [
+        {"step": "x"},
+        {"step": "0:1:2"},
+        {"step": True},
+        {"step": -1},
+        {"step": [0]},
+        {"rank": "1:"},
+        {"stage": "a:b:c"},
+        {"stage": ""},
+        {"stage": "a\0"},
+        {"exact": "perhaps"},
+        {"mapping": 3.5, "exact": []},
+        {"steps": "0"},
+        [],
+        "x",
+    ],
 )
 def test_options_that_make_no_sense_are_refused(api, runs, options):
     response = post(api, left=runs[0].pk, right=runs[1].pk, options=options)

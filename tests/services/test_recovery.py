@@ -155,8 +155,11 @@ def test_files_that_no_row_owns_are_swept_when_they_are_old_enough(runs, compari
     (storage.job(comparison) / "result").mkdir()
     kept = files_below(data_folder)
     orphans = [
-        storage.part("gone"), storage.incoming() / "half", storage.blob("ab" * 32),
-        data_folder / "runs" / "gone" / "columns.npy", storage.job(comparison) / ".attempt-1.tmp.77.tmp" / "x",
+        storage.part("gone"),
+        storage.incoming() / "half",
+        storage.blob("ab" * 32),
+        data_folder / "runs" / "gone" / "columns.npy",
+        storage.job(comparison) / ".attempt-1.tmp.77.tmp" / "x",
     ]
     for orphan in orphans:
         orphan.parent.mkdir(parents=True, exist_ok=True)

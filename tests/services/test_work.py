@@ -123,8 +123,14 @@ def test_a_refusal_of_the_engine_becomes_the_rows_error(run, monkeypatch):
 
 @pytest.mark.parametrize(
     ("fault", "code"),
-    [(MemoryError(), "out_of_memory"), (OSError(errno.ENOSPC, "full"), "disk_full"), (OSError(errno.EDQUOT, "quota"), "disk_full"),
-     (OSError(errno.EACCES, "no"), "internal"), (ZeroDivisionError("secret"), "internal"), (KeyError("x"), "internal")],
+    [
+        (MemoryError(), "out_of_memory"),
+        (OSError(errno.ENOSPC, "full"), "disk_full"),
+        (OSError(errno.EDQUOT, "quota"), "disk_full"),
+        (OSError(errno.EACCES, "no"), "internal"),
+        (ZeroDivisionError("secret"), "internal"),
+        (KeyError("x"), "internal"),
+    ],
 )
 def test_whatever_else_goes_wrong_has_a_code_and_faults_of_ours_a_reference_in_the_log(run, caplog, fault, code):
     attempt = work.claim(Run, run.pk, "1")
