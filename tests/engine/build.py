@@ -97,7 +97,7 @@ def part(left: str, right: str, **options: Any) -> PartVerdict:
     return judged
 
 
-Slot = tuple[str, str]  # canonical-free: (record name, slot name)
+Slot = tuple[str, str]  # (record name, slot name)
 
 
 def slots_of(found: Case, pair: int, side: int) -> list[Slot]:

@@ -1,4 +1,4 @@
-"""``manage.py compare``: exit statuses, one sentence for bad input, the document alone on stdout, and nothing needed but Python packages."""
+"""``manage.py compare``: exit statuses, one sentence for bad input, the document alone on stdout, nothing needed but packages."""
 
 from __future__ import annotations
 
@@ -307,8 +307,12 @@ def test_usage_is_one_line_there_too(bare_tree: Path) -> None:
 def test_it_speaks_on_a_terminal_of_any_encoding(encoding: str, arguments: list[str], bare_tree: Path) -> None:
     said = subprocess.run(
         [sys.executable, "manage.py", "compare", *map(str, CLEAN), *arguments],
-        cwd=bare_tree, env={"PYTHONIOENCODING": encoding}, capture_output=True, timeout=120, check=False,
-    )  # fmt: skip
+        cwd=bare_tree,
+        env={"PYTHONIOENCODING": encoding},
+        capture_output=True,
+        timeout=120,
+        check=False,
+    )
     assert (said.returncode, said.stderr) == (0, b"")
     if arguments:
         assert json.loads(said.stdout.decode("utf-8"))["headline"]["zh"]
@@ -320,7 +324,13 @@ def test_a_reader_that_goes_away_is_no_fault_of_ours(bare_tree: Path) -> None:
     with os.fdopen(writing, "wb") as closed:
         done = subprocess.run(
             [sys.executable, "manage.py", "compare", *map(str, CLEAN), "--json", "-"],
-            cwd=bare_tree, env={}, stdout=closed, stderr=subprocess.PIPE, text=True, timeout=120, check=False,
-        )  # fmt: skip
+            cwd=bare_tree,
+            env={},
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=120,
+            check=False,
+        )
     assert done.returncode != 1
     assert "Traceback" not in done.stderr

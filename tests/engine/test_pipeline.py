@@ -381,11 +381,18 @@ def test_options_are_read(document: dict[str, Any], expected: Options) -> None:
 @pytest.mark.parametrize(
     ("document", "code"),
     [
-        ({"stpe": "2"}, "option_unknown"), ({"step": "two"}, "option_invalid"), ({"step": "0:x"}, "option_invalid"), ({"rank": "-1"}, "option_invalid"),
-        ({"exact": "yes"}, "option_invalid"), ({"step": True}, "option_invalid"), ({"step": [0]}, "option_invalid"), ({"rank": 1.5}, "option_invalid"),
-        ({"baseline": "x"}, "option_unavailable"), ({"mapping": "rules"}, "option_unavailable"),
+        ({"stpe": "2"}, "option_unknown"),
+        ({"step": "two"}, "option_invalid"),
+        ({"step": "0:x"}, "option_invalid"),
+        ({"rank": "-1"}, "option_invalid"),
+        ({"exact": "yes"}, "option_invalid"),
+        ({"step": True}, "option_invalid"),
+        ({"step": [0]}, "option_invalid"),
+        ({"rank": 1.5}, "option_invalid"),
+        ({"baseline": "x"}, "option_unavailable"),
+        ({"mapping": "rules"}, "option_unavailable"),
     ],
-)  # fmt: skip
+)
 def test_options_that_cannot_be_are_refused(document: dict[str, Any], code: str) -> None:
     with pytest.raises(DumpError) as refused:
         Options.from_json(document)

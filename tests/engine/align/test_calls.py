@@ -45,9 +45,11 @@ def test_a_call_is_named_by_its_module_and_its_number_within_it(tmp_path: Path) 
     records, construct = first | second, first_parents | second_parents
     found = names(case(tmp_path, records, records, left_construct=construct, right_construct=construct))
     assert set(found) == {
-        "model.layers.0.mlp/Functional.linear.0", "model.layers.0.mlp/Tensor.__mul__.0", "model.layers.0.mlp/Functional.linear.1",
+        "model.layers.0.mlp/Functional.linear.0",
+        "model.layers.0.mlp/Tensor.__mul__.0",
+        "model.layers.0.mlp/Functional.linear.1",
         "model.layers.1.mlp/Functional.linear.0",
-    }  # fmt: skip
+    }
     assert found["model.layers.1.mlp/Functional.linear.0"] == (["Functional.linear.2.forward"], ["Functional.linear.2.forward"])
 
 

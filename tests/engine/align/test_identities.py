@@ -1,9 +1,10 @@
-"""Which slot is paired with which: the identities between a Hugging Face decoder and a vLLM-style one, on real dumps and a simulated Qwen3."""
+"""Which slot is paired with which: the identities between a Hugging Face decoder and a vLLM-style one."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
+from pathlib import Path
 
 import pytest
 

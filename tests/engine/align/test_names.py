@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compare.engine.align.canonical import canonical_path, is_inside_wrapper, is_list_of_models, layer_of, plain_class, template_of, with_layer
+from compare.engine.align.canonical import (
+    canonical_path,
+    is_inside_wrapper,
+    is_list_of_models,
+    layer_of,
+    plain_class,
+    template_of,
+    with_layer,
+)
 
 PLAIN = ["model.embed_tokens", "model.layers.0", "model.layers.17.self_attn.o_proj", "model.layers.3.mlp", "model.norm", "lm_head"]
 

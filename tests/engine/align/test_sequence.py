@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
@@ -25,7 +26,7 @@ def longest(left: Sequence[str], right: Sequence[str]) -> int:
 
 def assert_alignment(left: Sequence[str], right: Sequence[str], found: list[tuple[int, int]]) -> None:
     assert all(left[i] == right[j] for i, j in found)
-    for (i, j), (k, m) in zip(found, found[1:], strict=False):
+    for (i, j), (k, m) in pairwise(found):
         assert i < k
         assert j < m
 

@@ -99,6 +99,13 @@ def test_places_in_the_order_of_execution_lie_within_the_compared_pairs(known: K
         assert 0 <= origin["order"] < origin["of"]
 
 
+@every
+def test_the_first_difference_is_not_after_the_first_divergence(known: Known) -> None:
+    document = answer(known)
+    if document["origins"]:
+        assert document["first_difference"]["order"] <= document["origins"][0]["order"]
+
+
 def texts(value: Any) -> list[JsonObject]:
     """Every object of the document that is a text in both languages."""
     if isinstance(value, dict):
@@ -137,9 +144,21 @@ def test_the_document_has_the_members_of_its_schema(known: Known) -> None:
     document = answer(known)
     assert document["schema"] == "probe-web/verdict/1"
     assert list(document) == [
-        "schema", "left", "right", "verdict", "headline", "premises", "first_difference", "first_divergence", "origins", "coverage", "layers",
-        "findings", "counts", "timing",
-    ]  # fmt: skip
+        "schema",
+        "left",
+        "right",
+        "verdict",
+        "headline",
+        "premises",
+        "first_difference",
+        "first_divergence",
+        "origins",
+        "coverage",
+        "layers",
+        "findings",
+        "counts",
+        "timing",
+    ]
     for side in ("left", "right"):
         assert {"name", "role", "framework", "task", "level", "step", "ranks", "records"} <= set(document[side])
     assert set(document["counts"]) == {
@@ -155,9 +174,23 @@ def test_the_document_has_the_members_of_its_schema(known: Known) -> None:
     assert set(document["timing"]) == {"read_s", "align_s", "measure_s", "diagnose_s"}
     for origin in document["origins"]:
         assert set(origin) == {
-            "module", "left", "right", "slot", "direction", "order", "of", "stage", "step", "rank", "kind", "after", "before", "evidence",
-            "confidence", "causes",
-        }  # fmt: skip
+            "module",
+            "left",
+            "right",
+            "slot",
+            "direction",
+            "order",
+            "of",
+            "stage",
+            "step",
+            "rank",
+            "kind",
+            "after",
+            "before",
+            "evidence",
+            "confidence",
+            "causes",
+        }
         assert set(origin["evidence"]) == {"norm_rel", "max_rel", "mean_over_rms", "ulps", "cosine", "rel_l2"}
         assert origin["kind"] in ("origin", "nonfinite", "between", "weights")
         assert origin["confidence"] in ("high", "medium", "low")

@@ -36,23 +36,23 @@ def edited(folder: Path, *edits: Edit) -> JsonObject:
     return compare_paths([CORPUS / "q2_train_stat.zip"], [write(folder / "step0" / "rank0", records)], Options()).document
 
 
-def leaves(records: dict[str, Any], choose: Callable[[str, dict[str, Any]], bool]) -> list[dict[str, Any]]:
-    """Every tensor leaf of the records for which ``choose(record name, leaf)`` holds."""
+def leaves(records: dict[str, Any], choose: Callable[[dict[str, Any]], bool]) -> list[dict[str, Any]]:
+    """Every tensor leaf of the records for which ``choose(leaf)`` holds."""
     found: list[dict[str, Any]] = []
 
-    def walk(name: str, value: Any) -> None:
+    def walk(value: Any) -> None:
         if isinstance(value, dict):
             if "dtype" in value:
-                if choose(name, value):
+                if choose(value):
                     found.append(value)
                 return
             value = list(value.values())
         if isinstance(value, list):
             for member in value:
-                walk(name, member)
+                walk(member)
 
-    for name, record in records.items():
-        walk(name, record)
+    for record in records.values():
+        walk(record)
     return found
 
 
@@ -80,7 +80,7 @@ def test_the_clean_pair_rests_on_all_of_them() -> None:
 
 def test_other_token_ids_end_the_comparison(tmp_path: Path) -> None:
     def other(records: dict[str, Any]) -> None:
-        for leaf in leaves(records, lambda name, leaf: leaf["dtype"] == "torch.int64" and leaf["Max"] == 246):
+        for leaf in leaves(records, lambda leaf: leaf["dtype"] == "torch.int64" and leaf["Max"] == 246):
             leaf["Max"] = 240
 
     document = edited(tmp_path, other)
@@ -139,7 +139,7 @@ def test_another_number_of_tokens_ends_the_comparison() -> None:
 
 def test_shifted_positions_are_reported_and_the_numbers_decide(tmp_path: Path) -> None:
     def shifted(records: dict[str, Any]) -> None:
-        for leaf in leaves(records, lambda name, leaf: leaf["dtype"] == "torch.int64" and leaf["Max"] == 11):
+        for leaf in leaves(records, lambda leaf: leaf["dtype"] == "torch.int64" and leaf["Max"] == 11):
             leaf |= {"Max": 16, "Min": 5}
 
     document = edited(tmp_path, shifted)
@@ -152,7 +152,7 @@ def test_shifted_positions_are_reported_and_the_numbers_decide(tmp_path: Path) -
 
 def test_positions_in_a_floating_dtype_are_told(tmp_path: Path) -> None:
     def floating(records: dict[str, Any]) -> None:
-        for leaf in leaves(records, lambda name, leaf: leaf["dtype"] == "torch.int64" and leaf["Max"] == 11):
+        for leaf in leaves(records, lambda leaf: leaf["dtype"] == "torch.int64" and leaf["Max"] == 11):
             leaf |= {"dtype": "torch.bfloat16", "Mean": 5.5, "Norm": 22.5}
 
     document = edited(tmp_path, floating)
@@ -245,7 +245,7 @@ def test_a_dump_without_ids_and_positions_leaves_those_premises_open(code: str, 
 
 def test_ids_of_another_integer_dtype_are_the_same_tokens(tmp_path: Path) -> None:
     def narrower(records: dict[str, Any]) -> None:
-        for leaf in leaves(records, lambda name, leaf: leaf["dtype"] == "torch.int64"):
+        for leaf in leaves(records, lambda leaf: leaf["dtype"] == "torch.int64"):
             leaf["dtype"] = "torch.int32"
 
     document = edited(tmp_path, narrower)

@@ -13,10 +13,23 @@ from compare.engine.pipeline import compare_paths
 from tests.simulator import Scenario, Truth, scenarios, simulate
 
 HONEST = [
-    "clean_qwen2_tiny", "clean_qwen3_tiny", "clean_llama_tiny", "clean_mistral_tiny", "clean_qwen3_fp32", "clean_llama_fp16", "clean_qwen2_mix",
-    "clean_wrap_fsdp2", "clean_wrap_ddp", "clean_wrap_compile", "clean_wrap_fsdp1_checkpoint", "clean_keyword_calls", "clean_micro_batches",
-    "clean_recompute_micro_batches", "clean_llama_fp32_against_bf16", "clean_short",
-]  # fmt: skip
+    "clean_qwen2_tiny",
+    "clean_qwen3_tiny",
+    "clean_llama_tiny",
+    "clean_mistral_tiny",
+    "clean_qwen3_fp32",
+    "clean_llama_fp16",
+    "clean_qwen2_mix",
+    "clean_wrap_fsdp2",
+    "clean_wrap_ddp",
+    "clean_wrap_compile",
+    "clean_wrap_fsdp1_checkpoint",
+    "clean_keyword_calls",
+    "clean_micro_batches",
+    "clean_recompute_micro_batches",
+    "clean_llama_fp32_against_bf16",
+    "clean_short",
+]
 SAME_CODE = [
     "same_identical",
     "same_identical_mix",
@@ -27,9 +40,18 @@ SAME_CODE = [
     "same_extra_ops_left",
 ]
 FAULTS = [
-    "fault_down_proj_noise_first", "fault_norm_plus_one", "fault_gate_up_swapped", "fault_nan_attention", "fault_inf_gate_up", "fault_residual_last",
-    "fault_embedding_scale", "fault_bias_skipped_all", "fault_final_norm_noise", "fault_down_mix", "fault_gelu_mix",
-]  # fmt: skip
+    "fault_down_proj_noise_first",
+    "fault_norm_plus_one",
+    "fault_gate_up_swapped",
+    "fault_nan_attention",
+    "fault_inf_gate_up",
+    "fault_residual_last",
+    "fault_embedding_scale",
+    "fault_bias_skipped_all",
+    "fault_final_norm_noise",
+    "fault_down_mix",
+    "fault_gelu_mix",
+]
 PREMISES = {"premise_other_tokens": "tokens", "premise_longer": "length", "premise_shorter": "length", "premise_padding": "length"}
 
 

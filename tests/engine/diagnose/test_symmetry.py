@@ -115,8 +115,10 @@ def test_renaming_wrappers_changes_nothing(wrapping: str, right: str, tmp_path: 
     files, rename = members("q2_train_stat"), WRAPPINGS[wrapping]
     records = {rename(name): value for name, value in files["dump.json"]["data"].items()}
     assert list(records) != list(files["dump.json"]["data"])
-    construct = {rename(child): parent and [rename(parent[0]), *parent[1:]] if isinstance(parent, list) else parent and rename(parent)
-                 for child, parent in files["construct.json"].items()}  # fmt: skip
+    construct = {
+        rename(child): parent and [rename(parent[0]), *parent[1:]] if isinstance(parent, list) else parent and rename(parent)
+        for child, parent in files["construct.json"].items()
+    }
     path = write(tmp_path / "step0" / "rank0", records, construct)
     found = compare_paths([path], [CORPUS / f"{right}.zip"], Options()).document
     expected = json.loads(json.dumps(verdict("q2_train_stat", right)))

@@ -1,7 +1,8 @@
 """The published Qwen2 walkthrough: what looks like 20 and 27 % off by name is no divergence, and the answer says why.
 
 Training returns hidden states; inference returns (MLP output, residual) and adds the two inside the next norm. The published figures:
-layer 1 79.00 / 63.25, layer 5 1723.28 / 1696, layer 10 1725.05 / 1728, layer 15 1728.08 / 1728, layer 20 1767.31 / 1760, layer 23 538.36 / 684.
+layer 1 79.00 / 63.25, layer 5 1723.28 / 1696, layer 10 1725.05 / 1728, layer 15 1728.08 / 1728, layer 20 1767.31 / 1760, layer 23
+538.36 / 684.
 """
 
 from __future__ import annotations
@@ -17,9 +18,13 @@ from tests.engine.build import part, verdict
 BOTH = pytest.mark.parametrize("form", ["", "_bare"], ids=["whole", "dump_only"])
 # layer: (training norm, norm of the same-named output, how far off that looks)
 PUBLISHED = {
-    1: (79.00, 63.25, 0.199), 5: (1723.28, 1696.0, 0.0158), 10: (1725.05, 1728.0, 0.0017), 15: (1728.08, 1728.0, 0.0),
-    20: (1767.31, 1760.0, 0.0041), 23: (538.36, 684.0, 0.271),
-}  # fmt: skip
+    1: (79.00, 63.25, 0.199),
+    5: (1723.28, 1696.0, 0.0158),
+    10: (1725.05, 1728.0, 0.0017),
+    15: (1728.08, 1728.0, 0.0),
+    20: (1767.31, 1760.0, 0.0041),
+    23: (538.36, 684.0, 0.271),
+}
 
 
 def answer(form: str) -> JsonObject:

@@ -10,7 +10,7 @@ EXIT = {"identical": 0, "consistent": 0, "diverged": 1, "not_comparable": 3}
 
 @dataclass(frozen=True)
 class Known:
-    """``modules``: acceptable modules of the first divergence; ``difference`` the same of the first difference; ``clean``: layers that agree."""
+    """``modules``, ``difference``: acceptable modules of the first divergence and first difference; ``clean``: layers that agree."""
 
     name: str
     left: str
@@ -36,7 +36,9 @@ O_PROJ, DOWN = ("model.layers.1.self_attn.o_proj",), ("model.layers.2.mlp.down_p
 HF_AGAINST_ENGINE = {"explained": 0.95, "matched": (0.3, 0.8)}
 
 CORE = [
-    Known("clean", "q2_train_stat", "q2_infer_stat", ("consistent",), clean=range(4), findings=("residual_pair_output",), **HF_AGAINST_ENGINE),
+    Known(
+        "clean", "q2_train_stat", "q2_infer_stat", ("consistent",), clean=range(4), findings=("residual_pair_output",), **HF_AGAINST_ENGINE
+    ),
     Known("clean_mix", "q2_train_mix", "q2_infer_mix", ("consistent",), clean=range(4)),
     Known("eps", "q2_train_stat", "q2_infer_eps_stat", ("diverged",), ("model.layers.0.input_layernorm",), **HF_AGAINST_ENGINE),
     Known("rope", "q2_train_stat", "q2_infer_rope_stat", ("diverged",), ATTENTION, **HF_AGAINST_ENGINE),
@@ -47,13 +49,19 @@ CORE = [
     Known("perturbed_exact", "q2_shim_pert1_stat", "q2_shim_stat", ("diverged",), O_PROJ, O_PROJ, options={"exact": True}),
     Known("wrapper_names", "q2_plain_stat", "q2_shim_stat", OK, clean=range(4), explained=0.95),
     Known(
-        "walkthrough", "seed24_train", "seed24_infer", ("consistent",), clean=range(24), explained=0.95, matched=(0.8, 0.8),
+        "walkthrough",
+        "seed24_train",
+        "seed24_infer",
+        ("consistent",),
+        clean=range(24),
+        explained=0.95,
+        matched=(0.8, 0.8),
         findings=("residual_pair_output",),
     ),
     Known("walkthrough_dump_only", "seed24_train_bare", "seed24_infer_bare", ("consistent",), clean=range(24)),
     Known("other_tokens", "q2b_train_stat", "q2b_infer_tok_stat", ("not_comparable",), premise="tokens"),
     Known("other_length", "q2b_train_stat", "q2b_infer_len10_stat", ("not_comparable",), premise="length"),
-]  # fmt: skip
+]
 
 # Beyond the dense one-rank pairs that the engine was made for first, what it already answers.
 FURTHER = [

@@ -112,9 +112,15 @@ def test_combined_float32_weights_are_equal_although_their_sums_are_not_reproduc
 
 @pytest.mark.parametrize(
     ("left", "right"),
-    [("q2_train_stat", "q2_infer_stat"), ("q05_train_stat", "q05_infer_clean_stat"), ("q2f32_train_stat", "q2f32_infer_stat"),
-     ("q2b_train_stat", "q2b_infer_clean_stat"), ("q2_train_high", "q2_infer_high"), ("seed24_train", "seed24_infer")],
-)  # fmt: skip
+    [
+        ("q2_train_stat", "q2_infer_stat"),
+        ("q05_train_stat", "q05_infer_clean_stat"),
+        ("q2f32_train_stat", "q2f32_infer_stat"),
+        ("q2b_train_stat", "q2b_infer_clean_stat"),
+        ("q2_train_high", "q2_infer_high"),
+        ("seed24_train", "seed24_infer"),
+    ],
+)
 def test_no_honest_pair_is_beyond_its_limit(left: str, right: str) -> None:
     case = part(left, right).cases[0]
     assert not (case.grades.grade == Grade.DIVERGED).any()

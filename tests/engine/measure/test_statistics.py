@@ -26,9 +26,14 @@ REUSED = settings(max_examples=40, suppress_health_check=[HealthCheck.function_s
 def of(values: np.ndarray[Any, np.dtype[np.float64]]) -> dict[str, Any]:
     """A float64 tensor leaf as a dumper would write it."""
     return {
-        "type": "torch.Tensor", "dtype": "torch.float64", "shape": list(values.shape),
-        "Max": float(values.max()), "Min": float(values.min()), "Mean": float(values.mean()), "Norm": float(np.linalg.norm(values)),
-    }  # fmt: skip
+        "type": "torch.Tensor",
+        "dtype": "torch.float64",
+        "shape": list(values.shape),
+        "Max": float(values.max()),
+        "Min": float(values.min()),
+        "Mean": float(values.mean()),
+        "Norm": float(np.linalg.norm(values)),
+    }
 
 
 def one(folder: Path, left: Any, right: Any, *, exact: bool = False) -> tuple[Case, int]:
@@ -62,8 +67,11 @@ def test_statistics_of_parts_combine_to_those_of_the_concatenation(parts: list[A
 def test_combining_by_hand(tmp_path: Path) -> None:
     """Norms 3, 4 and 12 make 13; means 1, 2 and 5 over 2, 4 and 2 elements make 2.5."""
     attention = "Module.model.layers.0.self_attn"
-    parts = [tensor(3.0, mean=1.0, largest=2.0, smallest=0.0, shape=(2, 1)), tensor(4.0, mean=2.0, largest=3.0, smallest=-1.0, shape=(4, 1)),
-             tensor(12.0, mean=5.0, largest=9.0, smallest=-0.5, shape=(2, 1))]  # fmt: skip
+    parts = [
+        tensor(3.0, mean=1.0, largest=2.0, smallest=0.0, shape=(2, 1)),
+        tensor(4.0, mean=2.0, largest=3.0, smallest=-1.0, shape=(4, 1)),
+        tensor(12.0, mean=5.0, largest=9.0, smallest=-0.5, shape=(2, 1)),
+    ]
     left = {f"{attention}.{name}_proj.Linear.forward.0": call(output=[part]) for name, part in zip("qkv", parts, strict=True)}
     right = {
         f"{attention}.qkv_proj.QKVParallelLinear.forward.0": call(output=[tensor(13.0, mean=2.5, largest=9.0, smallest=-1.0, shape=(8, 1))])
@@ -245,13 +253,16 @@ def test_booleans_are_numbers_of_their_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("left", "right", "equal"),
     [
-        (number(1, "int"), number(1, "int"), True), (number(1, "int"), number(2, "int"), False), (number(1e-6), number(1e-6), True),
-        (number(1e-6), number(1e-5), False), (number(True, "bool"), number(False, "bool"), False),
+        (number(1, "int"), number(1, "int"), True),
+        (number(1, "int"), number(2, "int"), False),
+        (number(1e-6), number(1e-6), True),
+        (number(1e-6), number(1e-5), False),
+        (number(True, "bool"), number(False, "bool"), False),
         ({"type": "str", "value": "sdpa"}, {"type": "str", "value": "sdpa"}, True),
         ({"type": "str", "value": "sdpa"}, {"type": "str", "value": "eager"}, False),
         ({"type": "str", "value": "1"}, number(1, "int"), False),
     ],
-)  # fmt: skip
+)
 def test_arguments_are_compared_as_they_are_and_never_diverge_by_themselves(left: Any, right: Any, equal: bool, tmp_path: Path) -> None:
     made, row = one(tmp_path, left, right)
     assert made.grades.argument[row]

@@ -78,10 +78,22 @@ def test_a_rounded_number_fits_and_so_does_its_neighbour(value: float) -> None:
 @pytest.mark.parametrize(
     ("dtype", "bits"),
     [
-        ("torch.bfloat16", 8), ("torch.float16", 11), ("torch.half", 11), ("torch.float32", 24), ("torch.float64", 53), ("torch.double", 53),
-        ("BFloat16", 8), ("Float32", 24), ("Float16", 11), ("torch.float8_e4m3fn", 4), ("torch.float8_e5m2", 3), ("torch.int64", EXACT),
-        ("torch.bool", EXACT), ("Int32", EXACT), ("torch.uint8", EXACT),
+        ("torch.bfloat16", 8),
+        ("torch.float16", 11),
+        ("torch.half", 11),
+        ("torch.float32", 24),
+        ("torch.float64", 53),
+        ("torch.double", 53),
+        ("BFloat16", 8),
+        ("Float32", 24),
+        ("Float16", 11),
+        ("torch.float8_e4m3fn", 4),
+        ("torch.float8_e5m2", 3),
+        ("torch.int64", EXACT),
+        ("torch.bool", EXACT),
+        ("Int32", EXACT),
+        ("torch.uint8", EXACT),
     ],
-)  # fmt: skip
+)
 def test_every_dtype_has_its_precision(dtype: str, bits: int) -> None:
     assert significand_bits(dtype) == bits

@@ -13,11 +13,33 @@ from typing import Any
 
 TYPES = {"int32": "i", "uint8": "B", "int16": "h", "float32": "f"}
 COLUMNS = {
-    "parent": "int32", "size": "int32", "depth": "uint8", "kind": "uint8", "name": "int32", "right_name": "int32", "module": "int32",
-    "left_class": "int32", "right_class": "int32", "left_count": "uint8", "right_count": "uint8", "direction": "uint8", "call": "int32",
-    "layer": "int16", "role": "uint8", "grade": "uint8", "difference": "float32", "floor": "float32", "worst": "float32", "growth": "float32",
-    "inside_origin": "int32", "inside_inherited": "int32", "inside_amplified": "int32", "order": "int32", "origin": "int16", "reason": "uint8",
-}  # fmt: skip
+    "parent": "int32",
+    "size": "int32",
+    "depth": "uint8",
+    "kind": "uint8",
+    "name": "int32",
+    "right_name": "int32",
+    "module": "int32",
+    "left_class": "int32",
+    "right_class": "int32",
+    "left_count": "uint8",
+    "right_count": "uint8",
+    "direction": "uint8",
+    "call": "int32",
+    "layer": "int16",
+    "role": "uint8",
+    "grade": "uint8",
+    "difference": "float32",
+    "floor": "float32",
+    "worst": "float32",
+    "growth": "float32",
+    "inside_origin": "int32",
+    "inside_inherited": "int32",
+    "inside_amplified": "int32",
+    "order": "int32",
+    "origin": "int16",
+    "reason": "uint8",
+}
 ORIGIN, INHERITED, AMPLIFIED, HEALED, LEFT_ONLY, RIGHT_ONLY, NO_DATA, NOT_COMPARABLE = range(1, 9)
 SECTION, MODULE, API, PART, CONTAINER = range(5)
 DIVERGED, INCOMPARABLE, NO_PAIR = 3, 4, 255

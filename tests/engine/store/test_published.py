@@ -37,7 +37,7 @@ from tests.engine.store.decoder import (
     Tree,
     bare,
     known,
-)  # fmt: skip
+)
 
 PAIRS = {
     "clean": ("q2_train_stat", "q2_infer_stat"),
@@ -272,7 +272,7 @@ def test_the_fault_is_told_from_what_it_causes(place: Path) -> None:
 
 
 def test_the_output_difference_of_a_row_is_worked_out_by_hand(place: Path) -> None:
-    """down_proj of layer 2: the largest of |ΔNorm|/Norm, |ΔMax| and |ΔMin| over the largest extreme, |ΔMean|/RMS is at least what is shown."""
+    """|ΔNorm|/Norm, |ΔMax| and |ΔMin| over the largest extreme, |ΔMean|/RMS of down_proj in layer 2; what is shown is one of them."""
     found = publish(place, "down2")
     node = found.reader.node(row_of(found.tree, "model.layers.2.mlp.down_proj"))
     output = next(slot for slot in node["slots"] if slot["slot"] == "output.0")
@@ -327,9 +327,27 @@ def test_every_row_answers_with_strict_json_of_the_documented_shape(published: P
         node = published.nodes[row]
         assert strict(node) == node
         assert {
-            "n", "module", "kind", "direction", "call", "layer", "left", "right", "relation", "confidence", "role", "grade", "difference", "floor",
-            "growth", "order", "of", "explanation", "slots", "stacks",
-        } <= set(node)  # fmt: skip
+            "n",
+            "module",
+            "kind",
+            "direction",
+            "call",
+            "layer",
+            "left",
+            "right",
+            "relation",
+            "confidence",
+            "role",
+            "grade",
+            "difference",
+            "floor",
+            "growth",
+            "order",
+            "of",
+            "explanation",
+            "slots",
+            "stacks",
+        } <= set(node)
         assert node["n"] == row
         assert node["module"] == tree.string("module", row)
         assert node["kind"] == ("section", "module", "api", "part", "container")[tree.columns["kind"][row]]
@@ -372,7 +390,7 @@ def test_the_records_of_a_node_are_the_counts_of_its_row(published: Published) -
 
 
 def beyond(published: Published) -> list[tuple[str | None, bool, bool]]:
-    """Rows whose own outputs were compared, weights aside: module, whether the difference is beyond the floor, whether the grade says diverged."""
+    """Rows whose own outputs were compared, weights aside: module, is the difference beyond the floor, is the grade diverged."""
     tree, found = published.tree, []
     for row, node in enumerate(published.nodes):
         own = any(slot["group"] in ("output", "parameters_grad") and slot["order"] >= 0 for slot in node["slots"])
