@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
+from tests.browser.told import CORPUS, TRAIN, inference
 from tests.conftest import _starter
-from tests.live import ROOT, Stack, missing
+from tests.live import ROOT, Stack, missing, until
 
 # A plain host name, as a teammate's machine has one on the local network: no secure context.
 PLAIN_HOST = "probe.test"
@@ -143,3 +144,21 @@ def visit_of(chromium: Browser, request: pytest.FixtureRequest, tmp_path: Path) 
     for visits in opened:
         with pytest.raises(StopIteration):
             next(visits)
+
+
+@pytest.fixture(scope="session")
+def compared(site: Stack) -> dict[str, str]:
+    """Finished comparisons to look at, by name: the two examples, a NaN, an operation between two records, other tokens."""
+
+    def examples() -> dict[str, str]:
+        rows = site.get("/api/v1/comparisons/").json()["results"]
+        found = {row["example"]: row["id"] for row in rows if row["example"]}
+        return found if {"down2", "walkthrough"} <= set(found) else {}
+
+    train = site.upload(TRAIN, role="train")
+    made = {case: site.compare(train, site.upload(inference(case), role="infer")) for case in ("nan3", "rope")}
+    made["tokens"] = site.compare(site.upload(CORPUS / "q2b_train_stat.zip"), site.upload(CORPUS / "q2b_infer_tok_stat.zip"))
+    found = {**until("the examples are loaded", examples), **made}
+    for slug in found.values():
+        assert site.comparison(slug)["state"] == "done"
+    return found

@@ -100,7 +100,7 @@ class Workbench:
         return slot
 
     def speak(self, language: str) -> None:
-        self.page.get_by_role("button", name={"en": "English", "zh": "中文"}[language], exact=True).click()
+        self.page.locator(f"header [role=group] button[lang={language}]").click()
         expect(self.page.locator("html")).to_have_attribute("lang", re.compile(f"^{language}"))
 
     def shared_link(self) -> str:

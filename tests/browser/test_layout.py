@@ -1,0 +1,146 @@
+"""Every page at four widths, in both languages and themes: nothing is cut off or scrolls sideways, fingers find their targets."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Visit
+from tests.browser.workbench import Workbench
+
+WIDTHS = {1440: 900, 1024: 768, 768: 1024, 390: 844}
+PAGES = ["landing", "down2", "rope", "walkthrough", "tokens"]
+
+# Text that is cut off by its box, with no title on the way up that holds it whole.
+CUT_OFF = """() => [...document.querySelectorAll("main *, header *")].filter((element) => {
+  if (!element.checkVisibility() || ![...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== "")) return false;
+  if (element.closest(".visually-hidden") !== null) return false;
+  const style = getComputedStyle(element);
+  if (!["hidden", "clip"].includes(style.overflowX) || element.scrollWidth <= element.clientWidth + 1) return false;
+  const titles = [];
+  for (let one = element; one !== null; one = one.parentElement) if (one.title) titles.push(one.title);
+  return titles.length === 0;
+}).map((element) => element.innerText)"""
+
+SIDEWAYS = "[document.documentElement.scrollWidth, document.body.scrollWidth, innerWidth]"
+
+TARGETS = """() => [...document.querySelectorAll("button, a[href], input:not([hidden]), summary, [role=tab]")].filter((element) =>
+  element.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && element.closest(".visually-hidden") === null
+).map((element) => {
+  // The edge drawn around a text field belongs to it.
+  const box = (element.tagName === "INPUT" ? element.parentElement : element).getBoundingClientRect();
+  return { name: (element.ariaLabel || element.innerText || element.placeholder || "").slice(0, 60), width: Math.round(box.width),
+           height: Math.round(box.height), inText: getComputedStyle(element).display === "inline", bottom: box.bottom };
+}).filter(({ width, height, bottom }) => width > 1 && height > 1 && bottom > 0)"""
+
+
+def opened(visit: Visit, compared: dict[str, str], name: str, **options: Any) -> Page:
+    page = visit("/" if name == "landing" else f"/c/{compared[name]}", **options)
+    expect(page.get_by_role("heading", level=1)).to_be_visible()
+    if name == "landing":
+        expect(page.locator("a[href^='/c/']").first).to_be_visible()
+    elif options["viewport"]["width"] > 600:
+        expect(page.get_by_role("treegrid").or_(page.get_by_test_id("layers"))).to_be_visible()
+    return page
+
+
+def fits(page: Page) -> None:
+    scroll, body, width = page.evaluate(SIDEWAYS)
+    assert max(scroll, body) <= width
+    heading = page.get_by_role("heading", level=1)
+    box = heading.bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= width
+    assert heading.evaluate("(h) => [h.scrollWidth <= h.clientWidth + 1, h.scrollHeight <= h.clientHeight + 1]") == [True, True]
+    cut_off = page.evaluate(CUT_OFF)
+    assert not cut_off, cut_off
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nothing_scrolls_sideways_and_nothing_is_cut_off_without_a_way_to_read_it(
+    width: int, name: str, visit: Visit, compared: dict[str, str]
+) -> None:
+    page = opened(visit, compared, name, viewport={"width": width, "height": WIDTHS[width]})
+    fits(page)
+    chinese(page, width)
+    fits(page)
+
+
+def chinese(page: Page, width: int) -> None:
+    if width > 600:
+        page.locator("header [role=group] button[lang=zh]").click()
+    else:
+        page.get_by_role("button", name="Menu").click()
+        page.get_by_role("menuitemradio", name="中文").click()
+    expect(page.locator("html")).to_have_attribute("lang", re.compile("^zh"))
+
+
+@pytest.mark.parametrize("name", ["landing", "down2", "walkthrough"])
+def test_fingers_find_targets_of_44_pixels_on_a_phone(name: str, visit: Visit, compared: dict[str, str]) -> None:
+    page = opened(visit, compared, name, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    tabs = [] if name == "landing" else ["Verdict", "Tree", "Timeline", "Detail"]
+    small: list[str] = []
+    for tab in tabs or [""]:
+        if tab:
+            page.get_by_role("navigation", name="Views").get_by_role("button", name=tab).click()
+        targets = page.evaluate(TARGETS)
+        assert len(targets) >= 4
+        small += [
+            f"{tab}: {target['name']} {target['width']} x {target['height']}"
+            for target in targets
+            if min(target["width"], target["height"]) < 44 and not target["inText"]
+        ]
+    assert not small, "\n".join(small)
+
+
+def test_a_phone_walks_from_the_verdict_to_tree_timeline_and_detail(visit: Visit, compared: dict[str, str]) -> None:
+    page = opened(visit, compared, "down2", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    bench = Workbench(page)
+    expect(bench.sentence).to_contain_text("layers.2 · mlp.down_proj")
+    expect(page.get_by_role("region", name="Origins")).to_contain_text("layers.2 · mlp.down_proj")
+    views = page.get_by_role("navigation", name="Views")
+    views.get_by_role("button", name="Tree").tap()
+    assert bench.selected().path == "model.layers.2.mlp.down_proj"
+    fits_sideways(page)
+    bench.row("model.layers.3").tap()
+    views.get_by_role("button", name="Detail").tap()
+    expect(bench.detail.get_by_role("heading", level=2)).to_have_attribute("title", "model.layers.3")
+    fits_sideways(page)
+    views.get_by_role("button", name="Timeline").tap()
+    expect(page.get_by_test_id("timeline")).to_be_visible()
+    page.get_by_role("region", name="Origins").get_by_role("button").first.tap()
+    views.get_by_role("button", name="Detail").tap()
+    expect(bench.detail.get_by_role("heading", level=2)).to_have_attribute("title", "model.layers.2.mlp.down_proj")
+
+
+def fits_sideways(page: Page) -> None:
+    scroll, body, width = page.evaluate(SIDEWAYS)
+    assert max(scroll, body) <= width
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_theme_follows_the_system_until_somebody_chooses(theme: str, visit: Visit, compared: dict[str, str]) -> None:
+    page = opened(visit, compared, "down2", viewport={"width": 1440, "height": 900}, color_scheme=theme)
+    # Of the two tokens for the page's surface, the light one is white and the dark one nearly black.
+    surface = {"light": "rgb(255, 255, 255)", "dark": "rgb(28, 28, 26)"}
+    expect(page.get_by_role("region", name="Verdict")).to_have_css("background-color", surface[theme])
+    page.get_by_role("button", name="Theme").click()
+    other = "dark" if theme == "light" else "light"
+    page.get_by_role("menuitemradio", name=other.capitalize()).click()
+    expect(page.get_by_role("region", name="Verdict")).to_have_css("background-color", surface[other])
+    page.reload()
+    expect(page.get_by_role("region", name="Verdict")).to_have_css("background-color", surface[other])
+
+
+@pytest.mark.parametrize(
+    ("locale", "lang", "heading"), [("zh-CN", "zh", "这两次运行，从哪里开始不同？"), ("de-DE", "en", "Where do these two runs first part?")]
+)
+def test_the_page_speaks_the_readers_language_and_says_which_it_is(locale: str, lang: str, heading: str, visit: Visit) -> None:
+    page = visit("/", locale=locale)
+    expect(page.locator("html")).to_have_attribute("lang", re.compile(f"^{lang}"))
+    expect(page.get_by_role("heading", level=1)).to_have_text(heading)
