@@ -28,9 +28,6 @@ class Interner:
             self.texts.append(text)
         return index
 
-    def has(self, text: str) -> bool:
-        return text in self._index
-
 
 @dataclass(frozen=True, slots=True)
 class Places:
