@@ -79,7 +79,6 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "option_unavailable": ("The option {name} is not available in this version", "Leave it out"),
     "option_invalid": ("The option {name} cannot be {value}", "Give a number, or one for each side as LEFT:RIGHT"),
     "no_such_choice": ("The {name} {value} is not there", "Choose one of: {held}"),
-    "rank_layouts": ("The ranks do not pair: {left} on the left, {right} on the right", "Choose one of each with rank LEFT:RIGHT"),
     "cannot_write": ("Cannot write: {detail}", "Choose another place"),
     "stored_format": ("Stored in format {found}, this version reads {known}", "Upload the dump again"),
     # Reading dumps

@@ -30,12 +30,14 @@ PartKey = tuple[str | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """``ranks`` pairs the dumps; empty where one side has no such part (``only``: left or right)."""
+    """``ranks`` says which dumps are compared with which: rank by rank, or all of one side with all of the other where the layouts
+    differ. It is empty where one side has no such part (``only``: left or right).
+    """
 
     n: int
     left: PartKey | None
     right: PartKey | None
-    ranks: Sequence[tuple[int, int]]  # positions in the two sides' dumps
+    ranks: Sequence[tuple[Sequence[int], Sequence[int]]]  # positions in the two sides' dumps
 
     @property
     def only(self) -> str | None:
@@ -43,13 +45,13 @@ class Part:
 
 
 def parts_of(left: Sequence[Dump], right: Sequence[Dump], options: Options) -> list[Part]:
-    """Raises DumpError ``no_such_choice`` where a side does not hold what was asked for, ``rank_layouts`` where ranks do not pair."""
+    """Raises DumpError ``no_such_choice`` where a side does not hold what was asked for."""
     chosen = (_chosen(left, options, 0), _chosen(right, options, 1))
     groups = tuple(_grouped(side, rows) for side, rows in zip((left, right), chosen, strict=True))
     pairs = _paired(list(groups[0]), list(groups[1]))
     found = []
     for n, (a, b) in enumerate(pairs):
-        ranks = _ranks(left, right, groups[0][a], groups[1][b], options) if a is not None and b is not None else []
+        ranks = _ranks(left, right, groups[0][a], groups[1][b]) if a is not None and b is not None else []
         found.append(Part(n, a, b, ranks))
     return found
 
@@ -90,12 +92,8 @@ def _paired(left: Sequence[PartKey], right: Sequence[PartKey]) -> list[tuple[Par
     return pairs + [(None, key) for key in right if key not in left]
 
 
-def _ranks(left: Sequence[Dump], right: Sequence[Dump], a: Sequence[int], b: Sequence[int], options: Options) -> list[tuple[int, int]]:
-    if len(a) == 1 and len(b) == 1:
-        return [(a[0], b[0])]
+def _ranks(left: Sequence[Dump], right: Sequence[Dump], a: Sequence[int], b: Sequence[int]) -> list[tuple[Sequence[int], Sequence[int]]]:
     by_rank = {right[row].rank: row for row in b}
-    ranks = [left[row].rank for row in a]
-    if set(ranks) != set(by_rank):
-        held = [", ".join(str(rank) for rank in sorted(r for r in side if r is not None)) for side in (ranks, by_rank)]
-        raise DumpError("rank_layouts", "ranks", left=held[0], right=held[1])
-    return [(row, by_rank[left[row].rank]) for row in a]
+    if len(a) == len(b) and {left[row].rank for row in a} == set(by_rank):
+        return [([row], [by_rank[left[row].rank]]) for row in a]
+    return [(list(a), list(b))]

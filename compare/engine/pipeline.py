@@ -79,7 +79,7 @@ def compare_runs(
         for number, (part, verdict) in enumerate(judged):
             progress("store", number / len(judged), {"parts": number, "of": len(judged)})
             write_verdict(verdict.document, folder / "parts" / str(part.n))
-            folders = tuple([side.folders[pair[index]] for pair in part.ranks] for index, side in enumerate(sides))
+            folders = tuple([[side.folders[row] for row in pair[index]] for pair in part.ranks] for index, side in enumerate(sides))
             write_part(verdict, folder / "parts" / str(part.n), (folders[0], folders[1]), progress)
         progress("store", 1.0, {"parts": len(judged), "of": len(judged)})
     return comparison.document
@@ -119,11 +119,9 @@ def _compare(sides: tuple[_Run, _Run], options: Options, progress: Progress, rea
             continue
         cases = []
         for a, b in part.ranks:
-            numbers = {"records": len(sides[0].dumps[a].records) + len(sides[1].dumps[b].records), "part": number, "parts": len(parts)}
-            progress("align", number / len(parts), numbers)
-            cases.append(
-                build_case(sides[0].dumps[a], sides[1].dumps[b], primary=primary, exact=options.exact, spent=spent, watch=progress)
-            )
+            left, right = [sides[0].dumps[row] for row in a], [sides[1].dumps[row] for row in b]
+            progress("align", number / len(parts), {"part": number, "parts": len(parts)})
+            cases.append(build_case(left, right, primary=primary, exact=options.exact, spent=spent, watch=progress))
         progress("diagnose", number / len(parts), {"part": number, "parts": len(parts)})
         begin = time.perf_counter()
         judged.append((part, judge(cases, facts, same_input=same_input)))

@@ -30,8 +30,8 @@ def write_verdict(document: JsonObject, folder: Path) -> None:
     (folder / "verdict.json").write_text(json.dumps(document, ensure_ascii=False, allow_nan=False), "utf-8")
 
 
-def write_part(part: PartVerdict, folder: Path, dumps: tuple[Sequence[str], Sequence[str]], watch: Progress) -> None:
-    """``dumps``: for each case the folder of its left and right dump, relative to their runs. ``watch`` hears of every step."""
+def write_part(part: PartVerdict, folder: Path, dumps: tuple[Sequence[Sequence[str]], Sequence[Sequence[str]]], watch: Progress) -> None:
+    """``dumps``: for each case the folders of its left and right dumps, relative to their runs. ``watch`` hears of every step."""
     tree = tree_of(part.cases, part.origins)
     rows = {"rows": len(tree.node)}
     watch("store", 0.4, rows)
@@ -80,7 +80,7 @@ def _write_rows(part: PartVerdict, tree: Tree, folder: Path) -> None:
     write_columns(folder, arrays, {"strings": tree.strings}, meta)
 
 
-def _write_case(case: Case, tree: Tree, index: int, folder: Path, dumps: tuple[str, str]) -> None:
+def _write_case(case: Case, tree: Tree, index: int, folder: Path, dumps: tuple[Sequence[str], Sequence[str]]) -> None:
     pairs, differences, grades = case.pairs, case.differences, case.grades
     order = np.argsort(pairs.node, kind="stable")
     arrays: dict[str, NDArray[Any]] = {

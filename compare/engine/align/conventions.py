@@ -160,7 +160,7 @@ def conventions() -> tuple[Convention, ...]:
 
 
 def tell(paths: Sequence[str], classes: Sequence[str]) -> Convention | None:
-    """The convention most of whose signs the dump shows; None when it shows no path sign of any (an unknown family).
+    """The convention most of whose signs the dump shows, wrappers aside; None when it shows no path sign of any (an unknown family).
 
     ``paths`` are canonical, ``classes`` plain; both distinct. Signs are counted once each, so that a deep model weighs no more than a
     small one.

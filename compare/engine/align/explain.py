@@ -10,6 +10,7 @@ from compare.engine.align.canonical import ROOT, is_inside_wrapper, layer_of, te
 from compare.engine.align.conventions import fill
 from compare.engine.align.nodes import Nodes, Sides
 from compare.engine.align.pairs import Pairs
+from compare.engine.align.shards import same_calls
 from compare.engine.model import Bool, Direction, Dump, Leaf, RecordKind, UInt8
 
 
@@ -39,13 +40,18 @@ STRUCTURAL = (
 )
 
 
-def matched_records(pairs: Pairs, dump: Dump, side: int, usable: Bool) -> Bool:
-    """Records of which at least one slot is in a pair whose two ends can be compared (``usable``, one a pair)."""
+def matched_records(sides: Sides, pairs: Pairs, side: int, usable: Bool) -> Bool:
+    """Records of which at least one slot is in a pair whose two ends can be compared (``usable``, one a pair), on any rank."""
+    dump, places = sides.dumps[side], sides.places[side]
     lists = pairs.slots[side]
     used = np.repeat(usable, lists.counts())
     matched = np.zeros(len(dump.records), bool)
     matched[dump.slots.record[lists.values[used]]] = True
-    return matched
+    if not places.rank.any():
+        return matched
+    call = same_calls(dump, places)
+    anywhere: Bool = (np.bincount(call[matched], minlength=int(call.max(initial=0)) + 1) > 0)[call]
+    return anywhere
 
 
 def explain(sides: Sides, nodes: Nodes, pairs: Pairs, matched: tuple[Bool, Bool]) -> tuple[UInt8, UInt8]:

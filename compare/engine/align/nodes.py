@@ -10,9 +10,13 @@ import numpy as np
 
 from compare.engine.align.canonical import layer_of, template_of
 from compare.engine.align.conventions import Convention, fill
+from compare.engine.align.lists import Lists
 from compare.engine.align.places import Interner, Places, places_of
 from compare.engine.align.sequence import align_with_anchors
 from compare.engine.model import Bool, Dump, Int32, Int64, RecordKind, UInt8
+from compare.engine.store.joined import joined
+
+RANKS = 1 << 16  # more than a side has
 
 
 class NodeKind(IntEnum):
@@ -23,20 +27,6 @@ class NodeKind(IntEnum):
     API = 2
     PART = 3
     CONTAINER = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Lists:
-    """One list of row numbers a row: row i holds ``values[start[i]:start[i + 1]]``."""
-
-    start: Int64
-    values: Int32
-
-    def __getitem__(self, row: int) -> Int32:
-        return self.values[self.start[row] : self.start[row + 1]]
-
-    def counts(self) -> Int64:
-        return np.diff(self.start)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +67,11 @@ class Sides:
         return self.places[0].convention is self.places[1].convention
 
 
-def sides_of(left: Dump, right: Dump) -> Sides:
+def sides_of(left: Sequence[Dump], right: Sequence[Dump]) -> Sides:
+    """``left``, ``right``: the dumps of the ranks that are compared together; one each, or all of a side whose layout is another."""
     names = Interner()
     places = (places_of(left, names), places_of(right, names))
-    return Sides((left, right), places, names, max(places[0].layers, places[1].layers))
+    return Sides((joined(left), joined(right)), places, names, max(places[0].layers, places[1].layers))
 
 
 def nodes_of(sides: Sides) -> Nodes:
@@ -141,7 +132,7 @@ def _api_nodes(sides: Sides, node_of: list[Int32], begin: int) -> tuple[Int32, I
         records = sides.dumps[side].records
         rows = np.flatnonzero(records.kind == RecordKind.API)
         parent = np.where(records.parent[rows] >= 0, node_of[side][records.parent[rows]], -1).astype(np.int64)
-        group = parent * 2 + records.direction[rows]
+        group = (parent * 2 + records.direction[rows]) * RANKS + sides.places[side].rank[rows]
         order = np.argsort(group, kind="stable")
         rows, group = rows[order], group[order]
         calls.append((rows, group))

@@ -15,9 +15,11 @@ import numpy as np
 
 from compare.engine.align.canonical import template_of
 from compare.engine.align.conventions import decoder, fill, pattern_of
-from compare.engine.align.nodes import Lists, Nodes, Sides
+from compare.engine.align.lists import Lists
+from compare.engine.align.nodes import Nodes, Sides
 from compare.engine.align.places import Interner
 from compare.engine.align.quantities import quantities_of
+from compare.engine.align.shards import Shards, copies_disagree, over_ranks, shards_of
 from compare.engine.model import Bool, Dump, Group, Int32, Int64, Leaf, RecordKind, UInt8
 
 
@@ -47,6 +49,7 @@ class Pairs:
 
     ``slots`` lists the slots of each side; ``elsewhere`` has bit 1 (left) or 2 (right) where the partner lives in another module than the
     node. ``quantity`` indexes ``quantity_names`` (-1: none). ``group`` is INPUT where either side sees the tensor as the node's input.
+    ``disagree``: ranks that should hold copies of one tensor hold others.
     """
 
     node: Int32
@@ -57,6 +60,7 @@ class Pairs:
     elsewhere: UInt8
     quantity: Int32
     slots: tuple[Lists, Lists]
+    disagree: Bool
     quantity_names: Sequence[str]
 
     def __len__(self) -> int:
@@ -80,11 +84,14 @@ def pairs_of(sides: Sides, nodes: Nodes, primary: int) -> Pairs:
     quantity_names = Interner()
     quantities = [quantities_of(d, p, sides.layers, sides.names, quantity_names) for d, p in zip(sides.dumps, sides.places, strict=True)]
     slot_node = [nodes.node_of[side][sides.dumps[side].slots.record] for side in (0, 1)]
-    blocks = [_by_name(sides, nodes, slot_node, quantities)]
+    shards = (shards_of(sides.dumps[0], sides.places[0]), shards_of(sides.dumps[1], sides.places[1]))
+    for side in (0, 1):
+        quantities[side][~shards[side].leader] = -1
+    blocks = [_by_name(sides, nodes, slot_node, quantities, shards)]
     if not sides.same_code:
         rows = list(_by_quantity(sides, nodes, slot_node, quantities, quantity_names))
         blocks.append(_columns(rows))
-    return _ordered(sides, nodes, blocks, primary, quantity_names)
+    return _ordered(sides, nodes, blocks, primary, quantity_names, shards)
 
 
 class _Block(NamedTuple):
@@ -100,14 +107,14 @@ class _Block(NamedTuple):
     right: Lists
 
 
-def _by_name(sides: Sides, nodes: Nodes, slot_node: list[Int32], quantities: list[Int32]) -> _Block:
+def _by_name(sides: Sides, nodes: Nodes, slot_node: list[Int32], quantities: list[Int32], shards: tuple[Shards, Shards]) -> _Block:
     """Slots of the same node with the same name. Across conventions only parameters, and modules that neither vocabulary describes."""
     names = Interner()
     keys, kept = [], []
     for side in (0, 1):
         dump = sides.dumps[side]
         shared = np.array([names(name) for name in dump.slot_names] or [0], np.int64)
-        usable = dump.slots.leaf != Leaf.PLACEHOLDER
+        usable = (dump.slots.leaf != Leaf.PLACEHOLDER) & shards[side].leader
         if not sides.same_code:
             usable &= (dump.slots.group == Group.PARAMETERS) | (dump.slots.group == Group.PARAMETERS_GRAD) | _undescribed(sides, side)
             usable &= quantities[side] < 0
@@ -253,16 +260,23 @@ def _columns(rows: list[_Row]) -> _Block:
     )
 
 
-def _ordered(sides: Sides, nodes: Nodes, blocks: list[_Block], primary: int, names: Interner) -> Pairs:
+def _ordered(sides: Sides, nodes: Nodes, blocks: list[_Block], primary: int, names: Interner, shards: tuple[Shards, Shards]) -> Pairs:
     """All blocks as one table, sorted by when the primary side had finished the pair; inputs before parameters before outputs."""
     node, group, relation, reason, elsewhere, quantity = (
         np.concatenate([getattr(block, name) for block in blocks])
         for name in ("node", "group", "relation", "reason", "elsewhere", "quantity")
     )
-    lists = [_joined([block.left for block in blocks]), _joined([block.right for block in blocks])]
+    leaders = (_joined([block.left for block in blocks]), _joined([block.right for block in blocks]))
+    lists, sharded, copied = over_ranks(leaders, sides.dumps, shards)
+    relation = np.where(sharded, Relation.SHARD_CONCAT, np.where(copied & (relation != Relation.CONCAT), Relation.REPLICATED, relation))
+    relation = relation.astype(np.uint8)
+    disagree = np.zeros(len(node), bool)
+    for side in (0, 1):
+        disagree[copies_disagree(sides.dumps[side], leaders[side], shards[side], copied)] = True
     slots = sides.dumps[primary].slots
-    mine = lists[primary]
-    last = np.maximum.reduceat(slots.record[mine.values], mine.start[:-1]) if len(node) else np.zeros(0, np.int32)
+    mine = leaders[primary]
+    when = sides.places[primary].order[slots.record[mine.values]]
+    last = np.maximum.reduceat(when, mine.start[:-1]) if len(node) else np.zeros(0, np.int32)
     first = mine.values[mine.start[:-1]] if len(node) else np.zeros(0, np.int32)
     order = np.lexsort((first, group, last))
     return Pairs(
@@ -274,6 +288,7 @@ def _ordered(sides: Sides, nodes: Nodes, blocks: list[_Block], primary: int, nam
         elsewhere=elsewhere[order],
         quantity=quantity[order],
         slots=(_taken(lists[0], order), _taken(lists[1], order)),
+        disagree=disagree[order],
         quantity_names=names.texts,
     )
 

@@ -4,6 +4,7 @@ paths.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,9 +28,6 @@ class Interner:
             self.texts.append(text)
         return index
 
-    def has(self, text: str) -> bool:
-        return text in self._index
-
 
 @dataclass(frozen=True, slots=True)
 class Places:
@@ -44,11 +42,25 @@ class Places:
     layer: Int32
     call: Int32
     recompute: Bool
+    rank: Int32  # which of the side's dumps the record came from
+    order: Int32  # the record's place in that dump
     layers: int  # number of layers: the highest layer number + 1
     listed: bool  # the model was given in a list: paths begin with a position in it
 
 
-def places_of(dump: Dump, intern: Interner) -> Places:
+def places_of(dumps: Sequence[Dump], intern: Interner) -> Places:
+    """The places of all records of a side's dumps (ranks), one dump after the other."""
+    each = [_places(dump, rank, intern) for rank, dump in enumerate(dumps)]
+    if len(each) == 1:
+        return each[0]
+    columns = {
+        name: np.concatenate([getattr(places, name) for places in each]) for name in ("path", "layer", "call", "recompute", "rank", "order")
+    }
+    known = next((places.convention for places in each if places.convention is not None), None)
+    return Places(convention=known, layers=max(places.layers for places in each), listed=each[0].listed, **columns)
+
+
+def _places(dump: Dump, rank: int, intern: Interner) -> Places:
     records = dump.records
     is_api = records.kind == RecordKind.API
     used = np.unique(records.path[~is_api]) if len(records) else np.zeros(0, np.int32)
@@ -66,7 +78,9 @@ def places_of(dump: Dump, intern: Interner) -> Places:
     layer = _layer_of_calls(dump, layer, is_api)
     recompute = _recomputed(dump, path)
     call = _rank_in_group(_group_key(dump, path, recompute))
-    return Places(convention, path, layer, call, recompute, int(layer.max(initial=-1)) + 1, listed)
+    count = len(records)
+    ranks = np.full(count, rank, np.int32)
+    return Places(convention, path, layer, call, recompute, ranks, np.arange(count, dtype=np.int32), int(layer.max(initial=-1)) + 1, listed)
 
 
 def _renamed(path: str, convention: Convention) -> str:

@@ -79,6 +79,7 @@ def quantities_of(dump: Dump, places: Places, layers: int, texts: Interner, name
     if convention is None:
         return found
     index = index_slots(dump)
+    own = {texts.texts[i] for i in np.unique(places.path)}
     records = dump.records
     forward = np.flatnonzero(records.recorded & (records.direction == Direction.FORWARD) & (records.kind <= RecordKind.API))
     api = records.kind[forward] == RecordKind.API
@@ -97,7 +98,7 @@ def quantities_of(dump: Dump, places: Places, layers: int, texts: Interner, name
         variant = convention.variant(entry, floats)
         if variant is not None:
             members = forward[order[bounds[row] : bounds[row + 1]]]
-            _assign(found, variant, index, members, layer_of(text), layers, convention, names, texts)
+            _assign(found, variant, index, members, layer_of(text), layers, convention, names, own)
     return found
 
 
@@ -110,23 +111,23 @@ def _assign(
     layers: int,
     convention: Convention,
     names: Interner,
-    texts: Interner,
+    own: set[str],
 ) -> None:
     for rules, quantities in variant.slots:
         slot = np.full(len(records), -1, np.int32)
         for rule in rules:
             slot = np.where(slot >= 0, slot, index.find(records, rule))
-        quantity = _choose(quantities, convention, layer, layers, texts)
+        quantity = _choose(quantities, convention, layer, layers, own)
         quantity = fill(quantity, layer, layers)
         if not quantity.endswith(".-1"):  # the first layer has none before it
             found[slot[slot >= 0]] = names(quantity)
 
 
-def _choose(quantities: tuple[str, ...], convention: Convention, layer: int, layers: int, texts: Interner) -> str:
-    """Of alternative quantities the first that some module of this convention, present in the dumps, puts out."""
+def _choose(quantities: tuple[str, ...], convention: Convention, layer: int, layers: int, own: set[str]) -> str:
+    """Of alternative quantities the first that some module of this dump (``own`` paths) puts out."""
     for quantity in quantities[:-1]:
         for module, variants in convention.tensors.items():
             puts_out = any(quantity in q for v in variants for rules, q in v.slots if rules[0].startswith("output."))
-            if puts_out and texts.has(fill(module, layer, layers)):
+            if puts_out and fill(module, layer, layers) in own:
                 return quantity
     return quantities[-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -38,6 +39,7 @@ class Case:
     exact: bool
     step: int | None
     rank: int | None
+    ranks: tuple[list[int], ...]
     explanations: tuple[UInt8, UInt8]
     matched: tuple[Bool, Bool]
     _representatives: dict[tuple[int, str], int] = field(default_factory=dict)
@@ -115,11 +117,13 @@ def maker_of(case: Case, quantity: str, pair: int) -> str:
     return path if path in known else module_name(case, int(case.pairs.node[pair]))
 
 
-def build_case(left: Dump, right: Dump, *, primary: int, exact: bool, spent: dict[str, float], watch: Progress) -> Case:
-    """Aligns and measures. Adds the seconds it took to ``spent`` (``align_s``, ``measure_s``) and tells ``watch`` between the steps."""
+def build_case(left: Sequence[Dump], right: Sequence[Dump], *, primary: int, exact: bool, spent: dict[str, float], watch: Progress) -> Case:
+    """Aligns and measures the dumps of one rank a side, or of all ranks of sides with different layouts. Adds the seconds it took to
+    ``spent`` (``align_s``, ``measure_s``) and tells ``watch`` between the steps.
+    """
     begin = time.perf_counter()
     sides = sides_of(left, right)
-    watch("align", 0.3, {"records": len(left.records) + len(right.records)})
+    watch("align", 0.3, {"records": sum(len(dump.records) for dump in (*left, *right))})
     nodes = nodes_of(sides)
     watch("align", 0.6, {"nodes": len(nodes)})
     pairs = pairs_of(sides, nodes, primary)
@@ -133,7 +137,7 @@ def build_case(left: Dump, right: Dump, *, primary: int, exact: bool, spent: dic
     grades = grades_of(pairs, sides.dumps, layer, differences, noise, exact=exact)
     watch("measure", 0.8, {"pairs": len(pairs)})
     usable = grades.comparable | grades.nothing
-    matched = (matched_records(pairs, left, 0, usable), matched_records(pairs, right, 1, usable))
+    matched = (matched_records(sides, pairs, 0, usable), matched_records(sides, pairs, 1, usable))
     explanations = explain(sides, nodes, pairs, matched)
     spent["measure_s"] += time.perf_counter() - aligned
     return Case(
@@ -146,8 +150,9 @@ def build_case(left: Dump, right: Dump, *, primary: int, exact: bool, spent: dic
         layer=layer,
         primary=primary,
         exact=exact,
-        step=left.step if left.step is not None else right.step,
-        rank=left.rank if left.rank is not None else right.rank,
+        step=left[0].step if left[0].step is not None else right[0].step,
+        rank=left[0].rank if left[0].rank is not None else right[0].rank,
+        ranks=tuple([dump.rank for dump in side if dump.rank is not None] for side in (left, right)),
         explanations=explanations,
         matched=matched,
     )

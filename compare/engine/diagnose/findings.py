@@ -47,6 +47,7 @@ def findings_of(cases: Sequence[Case], layers: Sequence[LayerRow], premises: Seq
     found += _arguments(cases)
     found += _positions(premises)
     found += _weights_unseen(premises)
+    found += _ranks(cases)
     found += _not_found(cases)
     found += _structure(cases)
     return found
@@ -159,6 +160,26 @@ def _weights_unseen(premises: Sequence[Premise]) -> Iterator[Finding]:
                     "两侧没有可比的权重（参数被切分或展平）：只能假定权重相同，无法证明",
                 ),
             )
+
+
+def _ranks(cases: Sequence[Case]) -> Iterator[Finding]:
+    modules: dict[str, None] = {}
+    for case in cases:
+        for pair in np.flatnonzero(case.pairs.disagree).tolist():
+            modules[module_name(case, int(case.pairs.node[pair]))] = None
+    if modules:
+        named = list(modules)
+        yield Finding(
+            "ranks_disagree",
+            "warning",
+            both(
+                f"Ranks that should hold copies of one tensor hold others in {len(named)} modules, first {short(named[0])}: "
+                "a reduction is missing or went wrong",
+                f"{len(named)} 个模块里本应相同的各卡数据并不相同，第一个是 {short(named[0])}：缺少归约或归约有误",
+            ),
+            named[:MOST_MODULES],
+            {"count": len(named)},
+        )
 
 
 def _not_found(cases: Sequence[Case]) -> Iterator[Finding]:

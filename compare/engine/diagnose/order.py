@@ -15,7 +15,7 @@ def node_order(case: Case) -> Float64:
     primary, other = case.primary, 1 - case.primary
     key = np.full(len(case.nodes), -1.0)
     mine = case.nodes.node_of[primary]
-    np.maximum.at(key, mine, np.arange(len(mine), dtype=np.float64))
+    np.maximum.at(key, mine, case.sides.places[primary].order.astype(np.float64))
     theirs: Int32 = case.nodes.node_of[other]
     has_primary = key[theirs] >= 0
     before = np.maximum.accumulate(np.where(has_primary, np.arange(len(theirs)), -1)) if len(theirs) else theirs

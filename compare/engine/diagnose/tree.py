@@ -20,7 +20,7 @@ from compare.engine.diagnose.order import node_order
 from compare.engine.diagnose.origins import Origin
 from compare.engine.diagnose.rollup import NodeFacts, Role, facts_of
 from compare.engine.measure.grades import NO_PAIR
-from compare.engine.model import Direction, Int32, RecordKind
+from compare.engine.model import Bool, Direction, Int32, RecordKind
 
 NONE = 255
 
@@ -96,7 +96,8 @@ class _Builder:
         side = 0
         if len(one) > len(many):
             many, one, side = one, many, 1
-        plain = [int(r) for r in many if case.dumps[side].records.kind[r] == RecordKind.MODULE]
+        ranks = case.sides.places[side].rank
+        plain = [int(r) for r in many if case.dumps[side].records.kind[r] == RecordKind.MODULE and ranks[r] == ranks[many[0]]]
         if len(plain) < 2:
             return
         begin = 0
@@ -232,10 +233,20 @@ def _own_columns(columns: dict[str, NDArray[Any]], builder: _Builder, case_of: I
 def _call_counts(case: Case, side: int) -> Int32:
     """Records of a node, gradients of parameters aside: they belong to the module's backward call."""
     records = case.dumps[side].records
-    calls = np.flatnonzero(records.recorded & (records.kind != RecordKind.PARAMETERS_GRAD))
+    first = _first_rank(case, side)
+    calls = np.flatnonzero(records.recorded & (records.kind != RecordKind.PARAMETERS_GRAD) & first)
     with_calls = np.bincount(case.nodes.node_of[side][calls], minlength=len(case.nodes))
     every = case.nodes.records[side].counts()
     return np.minimum(np.where(with_calls > 0, with_calls, np.minimum(every, 1)), 255).astype(np.int32)
+
+
+def _first_rank(case: Case, side: int) -> Bool:
+    """Records of the lowest rank that holds their node: the others' say the same."""
+    rank, node = case.sides.places[side].rank, case.nodes.node_of[side]
+    lowest = np.full(len(case.nodes), np.iinfo(np.int32).max, np.int32)
+    np.minimum.at(lowest, node, rank)
+    first: Bool = rank == lowest[node]
+    return first
 
 
 def _class_names(case: Case, side: int, strings: Interner) -> Int32:

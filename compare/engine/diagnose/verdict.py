@@ -20,7 +20,7 @@ from compare.engine.diagnose.premises import Premise, failed, premises_of
 from compare.engine.diagnose.words import Text
 from compare.engine.measure.grades import Grade
 from compare.engine.measure.statistics import MAX, MEAN, MIN, NORM
-from compare.engine.model import Direction, Dump, Group, JsonObject
+from compare.engine.model import Direction, Group, JsonObject
 
 SCHEMA = "probe-web/verdict/1"
 HIGH, MEDIUM = 3.0, 1.5  # how far over its limit the clearest sign of an origin is
@@ -60,8 +60,8 @@ def judge(cases: Sequence[Case], sides: tuple[SideFacts, SideFacts], *, same_inp
     findings: Sequence[Finding] = findings_of(settled, layers, premises, same_input=same_input)
     document: JsonObject = {
         "schema": SCHEMA,
-        "left": _side(sides[0], [case.dumps[0] for case in settled]),
-        "right": _side(sides[1], [case.dumps[1] for case in settled]),
+        "left": _side(sides[0], settled, 0),
+        "right": _side(sides[1], settled, 1),
         "verdict": word,
         "headline": _headline(word, settled, origins, layers, premises, broken),
         "premises": [{"code": p.code, "state": p.state, "detail": p.detail} for p in premises],
@@ -93,8 +93,8 @@ def _finite(value: object) -> object:
     return value
 
 
-def _side(facts: SideFacts, dumps: Sequence[Dump]) -> JsonObject:
-    first = dumps[0]
+def _side(facts: SideFacts, cases: Sequence[Case], side: int) -> JsonObject:
+    first = cases[0].dumps[side]
     return {
         "name": facts.name,
         "role": facts.role,
@@ -103,8 +103,8 @@ def _side(facts: SideFacts, dumps: Sequence[Dump]) -> JsonObject:
         "level": first.level,
         "stage": first.stage,
         "step": first.step,
-        "ranks": [dump.rank for dump in dumps if dump.rank is not None],
-        "records": sum(int(dump.records.recorded.sum()) for dump in dumps),
+        "ranks": [rank for case in cases for rank in case.ranks[side]],
+        "records": sum(int(case.dumps[side].records.recorded.sum()) for case in cases),
     }
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compare.engine.align.nodes import Lists
+from compare.engine.align.lists import Lists
 from compare.engine.align.pairs import Pairs, Relation
 from compare.engine.measure.ulp import EXACT, representable, significand_bits, ulp
 from compare.engine.model import Bool, Dump, Float64, Int32, Int64, Leaf, Statistic, UInt8

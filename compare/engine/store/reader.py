@@ -11,6 +11,7 @@ from compare.engine.errors import DumpError
 from compare.engine.model import Dump, JsonObject, Leaf, Statistic
 from compare.engine.store.columns import Columns
 from compare.engine.store.dumps import read_dump
+from compare.engine.store.joined import joined
 
 SHOWN = (Statistic.NORM, Statistic.MAX, Statistic.MIN, Statistic.MEAN)
 MEASURED_BY = {Statistic.NORM: "norm", Statistic.MAX: "extreme", Statistic.MIN: "extreme", Statistic.MEAN: "rms"}
@@ -21,8 +22,8 @@ PRECISION = {4: "fp8", 8: "bf16", 11: "fp16", 24: "fp32", 53: "fp64"}  # by sign
 
 
 @lru_cache(maxsize=16)
-def _dump(folder: Path) -> Dump:
-    return read_dump(folder)
+def _dump(folders: tuple[Path, ...]) -> Dump:
+    return joined([read_dump(folder) for folder in folders])
 
 
 def _value(value: float) -> float | str:
@@ -86,7 +87,7 @@ class PartReader:
 class _Case:
     def __init__(self, folder: Path, runs: tuple[Path, Path]) -> None:
         self.columns = Columns(folder)
-        self.dumps = tuple(_dump(run / dump) for run, dump in zip(runs, self.columns.meta["dumps"], strict=True))
+        self.dumps = tuple(_dump(tuple(run / name for name in names)) for run, names in zip(runs, self.columns.meta["dumps"], strict=True))
 
     def fill(self, document: JsonObject, node: int, part: int) -> None:
         records = [self._list(f"{name}_record", node) for name in SIDES]
