@@ -1,7 +1,7 @@
 import { keepPreviousData, type QueryClient, queryOptions, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { client, unwrap } from "./client";
 import { asRequestError } from "./problem";
-import type { About, Comparison, ComparisonRow, Created, Page, Run } from "./types";
+import type { About, Comparison, ComparisonRow, Created, Page, PartVerdict, Run } from "./types";
 
 /** Questions that a page asks again and again, and how often. One place, so that no two views poll the same thing at two rates. */
 
@@ -43,6 +43,17 @@ export function isOver(comparison: Pick<Comparison, "state">): boolean {
 
 export function useComparison(slug: string) {
   return useQuery(comparisonQuery(slug));
+}
+
+/** The verdict of one part of a run verdict. It is written with the tree, so there is none before the comparison is done. */
+export function usePartVerdict(slug: string, part: number, enabled: boolean) {
+  return useQuery({
+    queryKey: ["part", slug, part],
+    queryFn: ({ signal }): Promise<PartVerdict> =>
+      unwrap(client.GET("/api/v1/comparisons/{slug}/parts/{n}/verdict.json", { params: { path: { slug, n: part } }, signal })),
+    enabled,
+    staleTime: Number.POSITIVE_INFINITY,
+  });
 }
 
 export function useRun(id: string | null) {

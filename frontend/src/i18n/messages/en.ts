@@ -1,4 +1,5 @@
 import { compare } from "./compare.en";
+import { parts } from "./parts.en";
 
 /** English, and the shape every language must fill: a key that another language lacks does not compile. */
 
@@ -245,6 +246,7 @@ export const en = {
   },
 
   compare,
+  parts,
 };
 
 type Widen<T> = T extends string

@@ -1,5 +1,6 @@
 import { compare } from "./compare.zh";
 import type { Messages } from "./en";
+import { parts } from "./parts.zh";
 
 export const zh: Messages = {
   product: "probe",
@@ -240,4 +241,5 @@ export const zh: Messages = {
   },
 
   compare,
+  parts,
 };

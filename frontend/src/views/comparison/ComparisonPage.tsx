@@ -1,14 +1,16 @@
-import { useEffect } from "react";
+import { useEffect, useRef } from "react";
 import { useComparison } from "../../api/queries";
-import type { Comparison, Verdict } from "../../api/types";
-import { type I18n, useI18n } from "../../i18n";
+import type { Comparison, RunVerdict, Verdict } from "../../api/types";
+import { type I18n, type Messages, useI18n } from "../../i18n";
 import { announce } from "../../ui/announce";
 import { Header } from "../../ui/header";
 import { comparisonName } from "../../ui/headline";
-import type { Language } from "../../ui/preferences";
 import { useTitle } from "../../ui/use-title";
 import { useViewState } from "../../use-view-state";
 import { Workbench } from "../compare/Workbench";
+import { PartsPage } from "../parts/PartsPage";
+import { PartView } from "../parts/PartView";
+import { partName } from "../parts/words";
 import { Crumbs, Facts } from "./Crumbs";
 import styles from "./comparison.module.css";
 import { Ended } from "./Ended";
@@ -22,13 +24,13 @@ export default function ComparisonPage({ slug }: { slug: string }) {
   const { data: comparison, error, isRefetchError } = useComparison(slug);
   const [{ part }] = useViewState();
   const stage = stageOf(comparison, error);
-  useTitle(comparison === undefined ? t.product : t.comparison.documentTitle(titleOf(comparison, i18n.language)));
+  useTitle(comparison === undefined ? t.product : t.comparison.documentTitle(titleOf(comparison, part, i18n)));
   useVerdictAnnounced(comparison?.verdict ?? null, i18n);
 
   return (
     <div className={styles.page}>
       <Header
-        crumbs={comparison === undefined ? undefined : <Crumbs comparison={comparison} />}
+        crumbs={comparison === undefined ? undefined : <Crumbs comparison={comparison} part={partNameOf(comparison.verdict, part, t)} />}
         facts={comparison === undefined ? undefined : <Facts comparison={comparison} />}
       />
       {isRefetchError && stage !== "missing" ? (
@@ -55,7 +57,10 @@ function Body({ slug, comparison, stage, error, part }: BodyProps) {
   if (comparison === undefined || stage === "missing") return <Unavailable stage={stage} error={error} />;
   switch (stage) {
     case "verdict":
-      return comparison.verdict === null ? null : (
+      if (comparison.verdict === null) return null;
+      return comparison.verdict.schema === "probe-web/run-verdict/1" ? (
+        <Parts comparison={comparison} verdict={comparison.verdict} slug={slug} part={part} />
+      ) : (
         <Workbench comparison={comparison} verdict={comparison.verdict} slug={slug} part={part} readOnly={comparison.read_only} />
       );
     case "failed":
@@ -67,12 +72,39 @@ function Body({ slug, comparison, stage, error, part }: BodyProps) {
   }
 }
 
-const MARKS = { diverged: "▲ ", consistent: "✓ ", identical: "✓ ", not_comparable: "∅ " } as const;
+/** All parts, or the one that the address names. */
+function Parts({ part, ...of }: { comparison: Comparison; verdict: RunVerdict; slug: string; part: number | null }) {
+  // Whoever comes back to the overview stands on the part that was left.
+  const left = useRef<number | null>(null);
+  useEffect(() => {
+    if (part !== null) left.current = part;
+  }, [part]);
+  return part === null ? (
+    <PartsPage comparison={of.comparison} verdict={of.verdict} from={left.current} />
+  ) : (
+    <PartView {...of} part={part} />
+  );
+}
 
-/** With the verdict's sign in front: a row of tabs can be told apart. */
-function titleOf(comparison: Comparison, language: Language): string {
+const MARKS = { diverged: "▲ ", consistent: "✓ ", identical: "✓ ", not_comparable: "∅ ", left_only: "", right_only: "" } as const;
+
+/** With the verdict's sign in front: a row of tabs can be told apart. Of a part where one is open. */
+function titleOf(comparison: Comparison, part: number | null, { t, language }: I18n): string {
   const { verdict } = comparison;
-  return (verdict === null ? "" : MARKS[verdict.verdict]) + comparisonName(comparison, language);
+  const open = partOf(verdict, part);
+  const mark = verdict === null ? "" : MARKS[open?.verdict ?? verdict.verdict];
+  const name = comparisonName(comparison, language);
+  return mark + (open === null ? name : `${partName(open, t)} · ${name}`);
+}
+
+function partOf(verdict: Verdict | null, part: number | null) {
+  if (part === null || verdict?.schema !== "probe-web/run-verdict/1") return null;
+  return verdict.parts.find(({ n }) => n === part) ?? null;
+}
+
+function partNameOf(verdict: Verdict | null, part: number | null, t: Messages): string | null {
+  const open = partOf(verdict, part);
+  return open === null ? null : partName(open, t);
 }
 
 /** Read out when it arrives while the page is open, and when the page opens on it. */

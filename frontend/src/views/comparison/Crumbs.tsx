@@ -2,12 +2,12 @@ import { MoveHorizontal } from "lucide-react";
 import type { Comparison, ComparisonSide } from "../../api/types";
 import { useI18n } from "../../i18n";
 import { comparisonName } from "../../ui/headline";
-import { headerFacts, taskName } from "../../ui/run-facts";
+import { extentLine, headerFacts, taskName } from "../../ui/run-facts";
 import { type Side, SideMark } from "../../ui/side";
 import styles from "./crumbs.module.css";
 
-/** / name | ■ Train fsdp-1130 FSDP, bf16 ↔ ● Inference rollout-1130 vLLM, bf16 */
-export function Crumbs({ comparison }: { comparison: Comparison }) {
+/** / name | ■ Train fsdp-1130 FSDP, bf16 ↔ ● Inference rollout-1130 vLLM, bf16 / step 2 · reference */
+export function Crumbs({ comparison, part }: { comparison: Comparison; part: string | null }) {
   const { t, language } = useI18n();
   const { left, right } = comparison;
   const name = comparisonName(comparison, language);
@@ -35,6 +35,16 @@ export function Crumbs({ comparison }: { comparison: Comparison }) {
         <MoveHorizontal className={styles.arrow} size={16} strokeWidth={1.4} aria-label={t.common.against} />
         <SideName side="right" run={right} />
       </span>
+      {part === null ? null : (
+        <>
+          <span className={styles.slash} aria-hidden="true">
+            /
+          </span>
+          <span className={styles.part} title={part}>
+            {part}
+          </span>
+        </>
+      )}
       {comparison.read_only ? <span className={styles.readOnly}>{t.comparison.readOnly}</span> : null}
     </div>
   );
@@ -56,11 +66,16 @@ function SideName({ side, run }: { side: Side; run: ComparisonSide }) {
   );
 }
 
-/** statistics · L0 · rank 0 of 1 */
+/** statistics · L0 · 1 rank; of a run verdict 4 stages × 3 steps × 1 rank */
 export function Facts({ comparison }: { comparison: Comparison }) {
   const { t, format } = useI18n();
   const inventory = comparison.left.inventory;
   if (inventory === null) return null;
   const ranks = Math.max(1, inventory.ranks.length);
+  if (comparison.verdict?.schema === "probe-web/run-verdict/1") {
+    const stages = new Set(comparison.verdict.parts.map(({ stage }) => stage).filter((stage) => stage !== null));
+    const steps = new Set(comparison.verdict.parts.map(({ step }) => step));
+    return [taskName(inventory.task, t), inventory.level, extentLine(stages.size, steps.size, ranks, t, format)].join(" · ");
+  }
   return [taskName(inventory.task, t), inventory.level, t.card.ranks(ranks, format.count(ranks))].join(" · ");
 }

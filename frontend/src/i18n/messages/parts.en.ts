@@ -1,0 +1,57 @@
+/** Words of the page of a run verdict: several steps or stages. Counts come in as text already formatted. */
+
+function many(count: number, text: string, one: string, more: string): string {
+  return `${text} ${count === 1 ? one : more}`;
+}
+
+export const parts = {
+  step: (step: string) => `step ${step}`,
+  steps: "step",
+  noStep: "no step",
+  noStage: "no stage",
+  pair: (left: string, right: string) => `${left} ↔ ${right}`,
+  matrix: "Parts, stage by step",
+  matrixOneRow: "Parts, step by step",
+  verdicts: {
+    identical: "identical",
+    consistent: "consistent",
+    diverged: "diverged",
+    not_comparable: "not comparable",
+    left_only: "left side only",
+    right_only: "right side only",
+  },
+  first: "first divergence",
+  alsoDiverged: "diverged as well",
+  onlyReason: (name: string) => `Only ${name} has this part: there is nothing to compare it with.`,
+  notComparableReason: "A premise failed; the part says which.",
+  identicalReason: "Every pair is equal.",
+  quietReason: "Nothing beyond noise.",
+  firstDifference: (where: string, grade: string) => `Nothing beyond noise; first difference of any size: ${where} (${grade}).`,
+  counts: {
+    diverged: (count: number, text: string, all: string) => `${text} of ${all} parts ${count === 1 ? "diverges" : "diverge"}`,
+    consistent: (_count: number, text: string) => `${text} consistent`,
+    identical: (_count: number, text: string) => `${text} identical`,
+    not_comparable: (_count: number, text: string) => `${text} not comparable`,
+    only: (_count: number, text: string) => `${text} on one side only`,
+  },
+  open: "Open this part",
+  openFirst: "Open the first divergence",
+  list: "Parts",
+  count: (count: number, text: string) => many(count, text, "part", "parts"),
+  show: "Which parts",
+  all: (text: string) => `All ${text}`,
+  notable: (text: string) => `Not in agreement ${text}`,
+  columns: { verdict: "Verdict", stage: "Stage", step: "Step", ranks: "Rank", where: "First divergence, or why there is none" },
+  rank: (ranks: string) => `rank ${ranks}`,
+  back: "All parts",
+  previous: "Previous part",
+  next: "Next part",
+  position: (place: string, all: string) => `part ${place} of ${all}`,
+  bar: "This part",
+  loading: "Loading the part",
+  pending: "The verdict stands; its parts are being written.",
+  failedTitle: "The part could not be loaded",
+  missingTitle: "No such part",
+  missingText: "This comparison has no part of that number.",
+  onlyTitle: "This part is on one side only",
+};

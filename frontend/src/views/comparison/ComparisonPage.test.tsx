@@ -1,0 +1,161 @@
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { act, fireEvent, render, screen, waitFor, within } from "@testing-library/react";
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { setLanguage } from "../../ui/preferences";
+import { origin } from "../compare/documents-for-tests";
+import { runComparison, runPart, runVerdict } from "../parts/parts-for-tests";
+import ComparisonPage from "./ComparisonPage";
+
+const parts = [
+  runPart(0, { stage: "generate", step: 0 }),
+  runPart(1, { stage: "generate", step: 2, verdict: "consistent" }),
+  runPart(2, { stage: "reference", step: 0, verdict: "not_comparable" }),
+  runPart(3, { stage: "reference", step: 2, verdict: "diverged", first_divergence: origin(), ranks: [0, 1, 2, 3] }),
+  runPart(4, { stage: "update", step: 2, verdict: "diverged", first_divergence: origin({ module: "lm_head", kind: "origin" }) }),
+  runPart(5, { stage: "update", step: 3, verdict: "right_only" }),
+];
+
+/** The page over a network that knows one comparison with six parts. */
+function setup() {
+  const asked: string[] = [];
+  const refusal = { code: "not_found", params: {}, message: "No." };
+  vi.spyOn(window, "fetch").mockImplementation(async (request) => {
+    const { pathname } = new URL(typeof request === "string" ? request : (request as Request).url, window.location.origin);
+    asked.push(pathname);
+    const known = pathname === "/api/v1/comparisons/abc/";
+    const body = known ? runComparison(runVerdict(parts)) : refusal;
+    return new Response(JSON.stringify(body), { status: known ? 200 : 404, headers: { "Content-Type": "application/json" } });
+  });
+  const queries = new QueryClient({ defaultOptions: { queries: { retry: false } } });
+  render(
+    <QueryClientProvider client={queries}>
+      <ComparisonPage slug="abc" />
+    </QueryClientProvider>,
+  );
+  return { asked };
+}
+
+function address(hash: string) {
+  window.history.replaceState(null, "", `/c/abc${hash}`);
+  act(() => {
+    window.dispatchEvent(new PopStateEvent("popstate"));
+  });
+}
+
+const cell = (name: RegExp) => screen.getByRole("button", { name });
+
+describe("a comparison of several steps and stages", () => {
+  beforeEach(() => {
+    vi.restoreAllMocks();
+    vi.stubGlobal(
+      "ResizeObserver",
+      class {
+        observe() {}
+        disconnect() {}
+      },
+    );
+    vi.stubGlobal("matchMedia", () => ({ matches: false, addEventListener() {}, removeEventListener() {} }));
+    setLanguage("en");
+    address("");
+  });
+
+  it("says where the run first parts and what that is", async () => {
+    setup();
+    const sentence = await screen.findByTestId("verdict-sentence");
+    expect(sentence.textContent).toBe(
+      "First divergence: reference, step 2, layers.11 · mlp.down_proj — a weight differs (Norm −2.41\u00a0%, Max +6.02\u00a0%)",
+    );
+    expect(sentence.querySelector("b")?.textContent).toBe("First divergence: reference, step 2, layers.11 · mlp.down_proj");
+    expect(screen.getByText("2 of 6 parts diverge · 1 consistent · 1 identical · 1 not comparable · 1 on one side only")).toBeTruthy();
+  });
+
+  it("names every cell by its part, its verdict, and the module or the reason", async () => {
+    setup();
+    const grid = within(await screen.findByTestId("parts"));
+    expect(grid.getAllByRole("button").map((button) => button.getAttribute("aria-label"))).toEqual([
+      "step 0 · generate, identical, Every pair is equal",
+      "step 2 · generate, consistent, Nothing beyond noise",
+      "step 0 · reference, not comparable, A premise failed; the part says which",
+      "step 2 · reference, first divergence, layers.11 · mlp.down_proj",
+      "step 2 · update, diverged, lm_head",
+      "step 3 · update, right side only, Only run-b has this part: there is nothing to compare it with",
+    ]);
+  });
+
+  it("starts on the first divergence; arrows move, and only one cell is a stop of the Tab key", async () => {
+    setup();
+    await waitFor(() => expect(document.activeElement).toBe(cell(/first divergence, layers/)));
+    const grid = screen.getByTestId("parts");
+    fireEvent.keyDown(grid, { key: "ArrowUp" });
+    expect(document.activeElement).toBe(cell(/step 2 · generate/));
+    fireEvent.keyDown(grid, { key: "ArrowLeft" });
+    expect(document.activeElement).toBe(cell(/step 0 · generate/));
+    expect(
+      within(grid)
+        .getAllByRole("button")
+        .filter((button) => button.tabIndex === 0),
+    ).toEqual([cell(/step 0 · generate/)]);
+  });
+
+  it("lists the parts with stage, step, ranks and module, and links each that can be opened", async () => {
+    setup();
+    const rows = within(await screen.findByRole("region", { name: "Parts" })).getAllByRole("listitem");
+    expect(rows.map((row) => row.querySelector("a")?.getAttribute("href") ?? null)).toEqual([
+      "#v=1&p=0",
+      "#v=1&p=1",
+      "#v=1&p=2",
+      "#v=1&p=3",
+      "#v=1&p=4",
+      null,
+    ]);
+    expect(rows[3]?.textContent).toContain("reference");
+    expect(rows[3]?.textContent).toContain("rank 0–3");
+    expect(rows[5]?.textContent).toContain("Only run-b has this part");
+  });
+
+  it("opens a part at an address of its own, asks for its verdict, and says which part it is", async () => {
+    const { asked } = setup();
+    fireEvent.click(await screen.findByRole("button", { name: /step 2 · update/ }));
+    expect(window.location.hash).toBe("#v=1&p=4");
+    const bar = within(screen.getByRole("navigation", { name: "This part" }));
+    expect(bar.getByText("step 2 · update")).toBeTruthy();
+    expect(bar.getByText("part 5 of 6")).toBeTruthy();
+    expect(bar.getByRole("button", { name: "Next part" }).getAttribute("aria-disabled")).toBe("true");
+    await waitFor(() => expect(asked).toContain("/api/v1/comparisons/abc/parts/4/verdict.json"));
+    expect(document.title).toBe("▲ step 2 · update · two runs · probe");
+    fireEvent.click(bar.getByRole("button", { name: "Previous part" }));
+    expect(window.location.hash).toBe("#v=1&p=3");
+  });
+
+  it("comes back to the cell of the part that was left", async () => {
+    setup();
+    fireEvent.click(await screen.findByRole("button", { name: /step 2 · update/ }));
+    address("");
+    await waitFor(() => expect(screen.getByTestId("parts")).toBeTruthy());
+    expect(cell(/step 2 · update/).tabIndex).toBe(0);
+  });
+
+  it("does not open a part that is on one side only, and says why", async () => {
+    const { asked } = setup();
+    const only = await screen.findByRole("button", { name: /right side only/ });
+    fireEvent.click(only);
+    expect(window.location.hash).toBe("");
+    address("#v=1&p=5");
+    expect(await screen.findByRole("heading", { name: "This part is on one side only" })).toBeTruthy();
+    expect(asked.filter((path) => path.includes("/parts/"))).toEqual([]);
+  });
+
+  it("says so where the address names a part that is not there", async () => {
+    address("#v=1&p=zz");
+    setup();
+    expect(await screen.findByRole("heading", { name: "No such part" })).toBeTruthy();
+  });
+
+  it("is told in Chinese as well", async () => {
+    setLanguage("zh");
+    setup();
+    await screen.findByTestId("parts");
+    expect(cell(/第 2 步 · reference，首个分歧/)).toBeTruthy();
+    expect(screen.getByText("6 个部分中 2 个存在分歧 · 1 个一致 · 1 个完全相同 · 1 个不可比较 · 1 个仅一侧有")).toBeTruthy();
+  });
+});

@@ -1,0 +1,103 @@
+import { useState } from "react";
+import type { RunPart } from "../../api/types";
+import { useI18n } from "../../i18n";
+import { DEFAULT_VIEW, encodeView } from "../../url-state";
+import { isNotable, isOneSided, rangesText } from "./matrix";
+import { PartSign } from "./PartSign";
+import styles from "./parts-list.module.css";
+import { partReason, stageText, stepText } from "./words";
+
+interface Props {
+  parts: readonly RunPart[];
+  first: number | null;
+  names: Record<"left" | "right", string>;
+}
+
+/** From so many parts on, those that agree are left out at first. */
+const MANY = 24;
+
+/** Every part in a row: its verdict, where it parts first, or why it has no such place. */
+export function PartsList({ parts, first, names }: Props) {
+  const { t, format } = useI18n();
+  const words = t.parts;
+  const notable = parts.filter(isNotable);
+  const choice = notable.length > 0 && notable.length < parts.length;
+  const [all, setAll] = useState(parts.length <= MANY);
+  const shown = choice && !all ? notable : parts;
+  const staged = parts.some((part) => stageText(part, t) !== "–");
+  return (
+    <section className={styles.section} aria-label={words.list}>
+      <header className={styles.header}>
+        <h2>{words.list}</h2>
+        <span className={styles.count}>{choice ? null : words.count(parts.length, format.count(parts.length))}</span>
+        {choice ? (
+          // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out as one joined control in every browser
+          <div className={styles.choice} role="group" aria-label={words.show}>
+            <button type="button" aria-pressed={all} onClick={() => setAll(true)}>
+              {words.all(format.count(parts.length))}
+            </button>
+            <button type="button" aria-pressed={!all} onClick={() => setAll(false)}>
+              {words.notable(format.count(notable.length))}
+            </button>
+          </div>
+        ) : null}
+      </header>
+      <div className={styles.columns} data-staged={staged} aria-hidden="true">
+        <span>{words.columns.verdict}</span>
+        {staged ? <span>{words.columns.stage}</span> : null}
+        <span className={styles.number}>{words.columns.step}</span>
+        <span className={styles.number}>{words.columns.ranks}</span>
+        <span>{words.columns.where}</span>
+      </div>
+      <ul className={styles.list}>
+        {shown.map((part) => (
+          <li key={part.n} className={styles.item}>
+            <Row part={part} first={part.n === first} staged={staged} names={names} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Row({ part, first, staged, names }: { part: RunPart; first: boolean; staged: boolean; names: Props["names"] }) {
+  const { t } = useI18n();
+  const { where, what } = partReason(part, names, t);
+  const ranks = rangesText(part.ranks);
+  const cells = (
+    <>
+      <span className={styles.verdict} data-verdict={part.verdict}>
+        <PartSign verdict={part.verdict} first={first} />
+        {first ? t.parts.first : t.parts.verdicts[part.verdict]}
+      </span>
+      {staged ? <span className={styles.stage}>{stageText(part, t)}</span> : null}
+      <span className={styles.number}>
+        <span className={styles.word}>{part.step === null ? t.parts.noStep : t.parts.step(stepText(part, t))}</span>
+        <span className={styles.bare} aria-hidden="true">
+          {stepText(part, t)}
+        </span>
+      </span>
+      <span className={styles.number}>
+        <span className={styles.word}>{ranks === "" ? null : t.parts.rank(ranks)}</span>
+        <span className={styles.bare} aria-hidden="true">
+          {ranks === "" ? "–" : ranks}
+        </span>
+      </span>
+      <span className={styles.reason} title={[where, what].filter(Boolean).join(" — ")}>
+        {where === "" ? null : <b>{where}</b>}
+        {where === "" || what === "" ? null : " — "}
+        {what}
+      </span>
+    </>
+  );
+  // A link and not a button: it can be opened beside the overview, and Back leads here again.
+  return isOneSided(part) ? (
+    <div className={styles.row} data-staged={staged}>
+      {cells}
+    </div>
+  ) : (
+    <a className={styles.row} data-staged={staged} data-first={first} href={`#${encodeView({ ...DEFAULT_VIEW, part: part.n })}`}>
+      {cells}
+    </a>
+  );
+}
