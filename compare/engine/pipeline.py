@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from compare.engine.diagnose.case import build_case
 from compare.engine.diagnose.run_verdict import run_verdict
 from compare.engine.diagnose.verdict import PartVerdict, SideFacts, judge
@@ -105,6 +107,7 @@ def _stored(folder: Path) -> _Run:
     return _Run(document["name"], document["role"], document["digest"], [read_dump(folder / name) for name in folders], folders)
 
 
+@np.errstate(all="ignore")  # NaN, Inf and zero denominators are decided by rule (measure.statistics), not by numpy's warnings
 def _compare(sides: tuple[_Run, _Run], options: Options, progress: Progress, read_s: float = 0.0) -> Comparison:
     roles = (options.left_role or sides[0].role, options.right_role or sides[1].role)
     primary = 1 if roles[1] == "infer" and roles[0] != "infer" else 0

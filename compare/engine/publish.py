@@ -30,6 +30,7 @@ def write_verdict(document: JsonObject, folder: Path) -> None:
     (folder / "verdict.json").write_text(json.dumps(document, ensure_ascii=False, allow_nan=False), "utf-8")
 
 
+@np.errstate(all="ignore")  # what does not fit float32 becomes infinite on the wire
 def write_part(part: PartVerdict, folder: Path, dumps: tuple[Sequence[Sequence[str]], Sequence[Sequence[str]]], watch: Progress) -> None:
     """``dumps``: for each case the folders of its left and right dumps, relative to their runs. ``watch`` hears of every step."""
     tree = tree_of(part.cases, part.origins)

@@ -71,7 +71,7 @@ def case(folder: Path, left: Records, right: Records, *, primary: int = 0, exact
     """Both sides aligned and measured; construct.json by side as left_construct=…, right_construct=…."""
     sides = [dump(folder / name, records, construct.get(f"{name}_construct")) for name, records in (("left", left), ("right", right))]
     spent = {"align_s": 0.0, "measure_s": 0.0}
-    return build_case(sides[0], sides[1], primary=primary, exact=exact, spent=spent, watch=lambda *_: None)
+    return build_case([sides[0]], [sides[1]], primary=primary, exact=exact, spent=spent, watch=lambda *_: None)
 
 
 def compare(folder: Path, left: Records, right: Records, *, level: str = "L0", **options: Any) -> dict[str, Any]:

@@ -343,11 +343,12 @@ def test_ranks_of_one_layout_go_rank_by_rank_into_one_verdict(tmp_path: Path) ->
     assert crossed["verdict"] == "diverged"
 
 
-def test_ranks_that_do_not_pair_are_refused_with_both_sides_named(tmp_path: Path) -> None:
-    with pytest.raises(DumpError) as refused:
-        compare_paths([steps(0, folder=tmp_path / "l", ranks=(0, 1))], [steps(0, folder=tmp_path / "r", ranks=(0,))], Options())
-    assert refused.value.code == "rank_layouts"
-    assert refused.value.params == {"left": "0, 1", "right": "0"}
+def test_copies_on_two_ranks_are_compared_with_the_one_they_copy(tmp_path: Path) -> None:
+    left, right = steps(0, folder=tmp_path / "l", ranks=(0, 1)), steps(0, folder=tmp_path / "r", ranks=(0,))
+    for sides in ((left, right), (right, left)):
+        document = compare_paths([sides[0]], [sides[1]], Options()).document
+        assert document["verdict"] == "identical"
+        assert sorted((document["left"]["ranks"], document["right"]["ranks"])) == [[0], [0, 1]]
 
 
 def test_stages_are_read_in_pipeline_order_and_may_be_chosen(tmp_path: Path) -> None:

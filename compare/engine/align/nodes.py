@@ -136,13 +136,12 @@ def _api_nodes(sides: Sides, node_of: list[Int32], begin: int) -> tuple[Int32, I
         order = np.argsort(group, kind="stable")
         rows, group = rows[order], group[order]
         calls.append((rows, group))
-        number = np.full(len(records), -1, np.int32)
-        name_key = group * (len(sides.names.texts) + 1) + sides.places[side].path[rows]
-        number[rows] = _rank(name_key)
-        numbers.append(number)
+        numbers.append(np.full(len(records), -1, np.int32))
     (left_rows, _), (right_rows, _) = calls
     next_node = begin
     matched = _matched_calls(sides, calls) if sides.same_code else np.zeros((0, 2), np.int64)
+    for side, number in enumerate(_call_numbers(sides, calls, matched)):
+        numbers[side][calls[side][0]] = number
     node_of[0][left_rows] = np.arange(next_node, next_node + len(left_rows))
     next_node += len(left_rows)
     alone = np.ones(len(right_rows), bool)
@@ -150,6 +149,34 @@ def _api_nodes(sides: Sides, node_of: list[Int32], begin: int) -> tuple[Int32, I
     node_of[1][right_rows[matched[:, 1]]] = node_of[0][left_rows[matched[:, 0]]]
     node_of[1][right_rows[alone]] = np.arange(next_node, next_node + int(alone.sum()))
     return numbers[0], numbers[1]
+
+
+def _call_numbers(sides: Sides, calls: list[tuple[Int64, Int64]], matched: Int64) -> tuple[Int32, Int32]:
+    """The number of each call among the calls of its name in its module. Where both sides run the same code that is its number in their
+    merged sequence: matched calls in order, and between them what only one side calls.
+    """
+    keys = []
+    for side, (rows, group) in enumerate(calls):
+        name = group * (len(sides.names.texts) + 1) + sides.places[side].path[rows]
+        anchor = np.zeros(len(rows), bool)
+        anchor[matched[:, side]] = True
+        before = np.cumsum(anchor)
+        last = np.maximum.accumulate(np.where(anchor, np.arange(len(rows)), -1)) if len(rows) else np.zeros(0, np.int64)
+        keys.append((name, before, np.arange(len(rows)) - last))
+    if not sides.same_code:
+        return _rank(keys[0][0]), _rank(keys[1][0])
+    alone = np.ones(len(keys[1][0]), bool)
+    alone[matched[:, 1]] = False
+    # Every call of the left side, and what only the right side calls.
+    counted = [np.concatenate([keys[0][column], keys[1][column][alone]]) for column in range(3)]
+    order = np.lexsort((counted[2], counted[1], counted[0]))
+    number = np.empty(len(order), np.int32)
+    number[order] = _rank(counted[0][order])
+    left = number[: len(keys[0][0])]
+    right = np.empty(len(alone), np.int32)
+    right[alone] = number[len(left) :]
+    right[matched[:, 1]] = left[matched[:, 0]]
+    return left, right
 
 
 def _rank(key: Int64) -> Int32:

@@ -85,6 +85,9 @@ def not_comparable(premises: Sequence[Premise]) -> Text:
     if premise.code == "tokens":
         return both("Not comparable — the two sides were given other tokens", "无法比较 — 两侧输入的词元不同")
     matched, records = detail.get("matched", [0, 0]), detail.get("records", [0, 0])
+    least, of = min(zip(matched, records, strict=True), key=lambda count: count[1])
+    if of and 2 * least >= of and detail.get("layers") == 0:
+        return both("Not comparable — no layer's output is in both dumps", "无法比较 — 没有任何一层的输出两侧都有")
     left, right = (f"{m} of {r}" for m, r in zip(matched, records, strict=True))
     return both(
         f"Not comparable — too little in common: {left} forward records on the left and {right} on the right are matched",

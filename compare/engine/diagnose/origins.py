@@ -125,7 +125,7 @@ def _sources(case: Case, pair: int) -> tuple[list[int], bool]:
     """The measured pairs that a pair's tensor is made of, and whether a step in between was not measured."""
     quantity = case.quantity(pair)
     if quantity is not None:
-        found = dict.fromkeys(_measured_sources(case, case.call(pair), quantity))
+        found = dict.fromkeys(_measured_sources(case, case.call(pair), quantity, {quantity}))
         gap = any(one is None for one in found)
         return [one for one in found if one is not None], gap
     if case.pairs.group[pair] == Group.INPUT:
@@ -135,8 +135,10 @@ def _sources(case: Case, pair: int) -> tuple[list[int], bool]:
     return same.tolist(), False
 
 
-def _measured_sources(case: Case, call: int, quantity: str) -> Iterator[int | None]:
-    """Pairs of the quantity's sources; where a source was not measured, None and what *it* is made of."""
+def _measured_sources(case: Case, call: int, quantity: str, seen: set[str]) -> Iterator[int | None]:
+    """Pairs of the quantity's sources; where a source was not measured, None and what *it* is made of. ``seen`` keeps each quantity to
+    one visit.
+    """
     for alternatives in decoder().made_from(quantity, case.sides.layers):
         for name in alternatives:
             measured = _measured(case, call, name)
@@ -145,7 +147,9 @@ def _measured_sources(case: Case, call: int, quantity: str) -> Iterator[int | No
                 break
         else:
             yield None
-            yield from _measured_sources(case, call, alternatives[-1])
+            if alternatives[-1] not in seen:
+                seen.add(alternatives[-1])
+                yield from _measured_sources(case, call, alternatives[-1], seen)
 
 
 def _measured(case: Case, call: int, quantity: str) -> list[int]:
@@ -179,6 +183,8 @@ def _followed_back(case: Case, pair: int) -> int:
     """The earliest ancestor reached by going, step by step, to the source that stands out most."""
     if case.differences.nonfinite[pair]:
         return pair
+    if _edge(case, pair) is not None:
+        return pair
     quantity = case.quantity(pair)
     start = case.representative(case.call(pair), quantity) if quantity is not None else None
     here = pair if start is None else start
@@ -191,6 +197,15 @@ def _followed_back(case: Case, pair: int) -> int:
         here = max(suspects)[1]
         seen.add(here)
     return min([here, *_early_signs(case, here)])
+
+
+def _edge(case: Case, pair: int) -> int | None:
+    """The pair at which the same tensor is put out and still equal, where it differs only as an input: something changed it on the way."""
+    quantity = case.quantity(pair)
+    if quantity is None or case.pairs.group[pair] != Group.INPUT:
+        return None
+    maker = case.representative(case.call(pair), quantity)
+    return maker if maker is not None and maker != pair and case.grades.grade[maker] <= Grade.ROUNDING else None
 
 
 def _early_signs(case: Case, pair: int) -> Iterator[int]:
@@ -227,6 +242,9 @@ def _activation(case: Case, pair: int, clearest: float) -> Origin:
     kind, after, before = Kind.ORIGIN, None, None
     if case.differences.nonfinite[pair]:
         kind = Kind.NONFINITE
+    elif _edge(case, pair) is not None:
+        kind, after, before = Kind.BETWEEN, module, module_name(case, int(case.pairs.node[pair]))
+        module = _common_parent(case, after, before)
     elif gap:
         kind, before = Kind.BETWEEN, module
         after = _last_clean(case, pair, sources)

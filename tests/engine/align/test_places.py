@@ -19,7 +19,7 @@ Place = tuple[str, int, bool]  # canonical path, call, recomputed
 
 def places(found: Dump) -> dict[str, Place]:
     intern = Interner()
-    table = places_of(found, intern)
+    table = places_of([found], intern)
     recorded = [row for row in range(len(found.records)) if found.records.recorded[row]]
     return {found.records.name[row]: (intern.texts[table.path[row]], int(table.call[row]), bool(table.recompute[row])) for row in recorded}
 
@@ -123,7 +123,7 @@ def test_the_inner_module_of_a_lora_wrapper_does_not_take_its_call_number() -> N
 def test_an_api_call_belongs_to_the_layer_of_the_module_around_it() -> None:
     found = real("q2_train_mix")
     intern = Interner()
-    table = places_of(found, intern)
+    table = places_of([found], intern)
     checked = 0
     for row, name in enumerate(found.records.name):
         parent = int(found.records.parent[row])

@@ -74,6 +74,8 @@ FURTHER = [
     Known("half_billion", "q05_train_stat", "q05_infer_clean_stat", ("consistent",), clean=range(24), explained=0.95),
     Known("clean_fp32", "q2f32_train_stat", "q2f32_infer_stat", OK, clean=range(4)),
     Known("down2_fp32", "q2f32_train_stat", "q2f32_infer_down2_stat", ("diverged",), DOWN, clean=range(2)),
+    Known("two_ranks_against_one", "q2_infer_tp2_stat", "q2_infer_stat", ("consistent",), clean=range(4)),
+    Known("megatron_two_ranks", "q2b_mcore_tp2_stat", "q2b_infer_clean_stat", ("consistent",), clean=range(4), explained=0.95),
     Known("checksums", "q2_shim_md5", "q2_shim_md5_again", ("identical",)),
     Known("checksums_perturbed", "q2_shim_pert1_md5", "q2_shim_md5", ("consistent", "diverged"), difference=O_PROJ),
     Known("checksums_across", "q2_train_md5", "q2_infer_md5", ("consistent",), clean=range(4)),

@@ -66,7 +66,6 @@ export const errors: Record<string, string> = {
   option_unavailable: "此版本不支持选项 {name}。请去掉它",
   option_invalid: "选项 {name} 的值不能是 {value}。请给出一个数字，或以“左:右”分别给出两侧",
   no_such_choice: "没有 {name} {value}。可选：{held}",
-  rank_layouts: "两侧的 rank 无法配对：左侧 {left}，右侧 {right}。请用 rank“左:右”各选一个",
   cannot_write: "无法写入：{detail}。请换一个位置",
   stored_format: "存储格式为 {found}，此版本读取的是 {known}。请重新上传 dump",
 
