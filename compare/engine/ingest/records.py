@@ -39,7 +39,7 @@ class CallValue(msgspec.Struct, Generic[leaves.Number], gc=False):
 
 GradientsValue: TypeAlias = dict[str, list[LeafValue[leaves.Number] | None] | LeafValue[leaves.Number] | bool | None]
 
-# Numbers as JSON has them: what nearly all runs of records hold. Then numbers that may be in quotes, for a run with a NaN.
+# Numbers as JSON has them: what nearly all runs of records hold, NaN marked. Then numbers that may be in quotes, for another writer's run.
 decode_plain_calls = msgspec.json.Decoder(dict[str, CallValue[leaves.Plain] | bool]).decode
 decode_written_calls = msgspec.json.Decoder(dict[str, CallValue[leaves.Written] | bool]).decode
 decode_call = msgspec.json.Decoder(CallValue[leaves.Written] | bool).decode
@@ -142,6 +142,7 @@ class _Reader:
     def __init__(self, place: str, *, typed: bool) -> None:
         self.place = place
         self.typed = typed
+        self.marks = False  # the last runs held bare NaN or infinities
         self.records = RecordColumns()
         self.slots = SlotColumns()
         names = self.slots.names
@@ -199,10 +200,18 @@ class _Reader:
     def _decoded(self, run: Run) -> tuple[dict[str, CallValue[Any] | bool], bool]:
         """All records of a run, empty where they must be read one by one, and whether numbers in them may be in quotes."""
         if self.typed:
+            text = run.as_object()
+            if not self.marks:
+                with suppress(msgspec.DecodeError):
+                    return decode_plain_calls(text), False
+            marked = leaves.mark_not_numbers(text)
+            if marked is not None:
+                with suppress(msgspec.DecodeError):
+                    found = decode_plain_calls(marked)
+                    self.marks = self.slots.marked = True
+                    return found, False
             with suppress(msgspec.DecodeError):
-                return decode_plain_calls(run.as_object()), False
-            with suppress(msgspec.DecodeError):
-                return decode_written_calls(leaves.quote_not_numbers(run.as_object())), True
+                return decode_written_calls(leaves.quote_not_numbers(text)), True
         return {}, True
 
     def _call(self, name: str, value: bytes, offset: int) -> CallValue[Any] | bool | None:
