@@ -201,7 +201,7 @@ def _kinds_of_data(cases: Sequence[Case]) -> Iterator[Finding]:
             both(
                 "A level L1 dump holds API calls alone: they were compared by name in their order, without modules or layers. Where the "
                 "two sides run different code, the first divergence may only be where their calls part",
-                "L1 级别的 dump 只有 API 调用：按名称与先后顺序比较，没有所属的模块与层。若两侧代码不同，首个差异可能只是调用开始不一致之处",
+                "L1 级别的 dump 只有 API 调用：按名称与顺序比较，没有模块与层。两侧代码不同时，首个差异可能只是调用开始不同之处",
             ),
         )
     if not all(len(dump.slots) for case in cases for dump in case.dumps):
