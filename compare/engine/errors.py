@@ -107,9 +107,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "bad_record": ("The record {record} at byte {offset} holds {detail}", "Dump again, or report the record"),
     "bad_construct": ("The entry {record} at byte {offset} names no parent", "Give the construct.json that msprobe wrote, or leave it out"),
     "bad_stack": ("The entry {record} at byte {offset} is no call stack", "Give the stack.json that msprobe wrote, or leave it out"),
-    "level_l1": ("Level L1 dumps hold API calls without modules and are not read yet", "Dump with level L0 or mix"),
-    "level_unsupported": ("Dumps of level {level} are not read", "Dump with level L0 or mix"),
-    "task_unsupported": ("Dumps of task {task} are not read", "Dump with task statistics or tensor"),
+    "level_unsupported": ("Dumps of level {level} are not read", "Dump with level L0, L1 or mix"),
     "rank_twice": ("Rank {rank} was given twice for the same step; the other is {other}", "Give every rank once a side"),
     "two_roots": (
         "There are two dump folders in one: {first} and {second}",
@@ -119,6 +117,16 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "Two processes of unknown rank for the same step; the other is {other}",
         "Name the folders rank0, rank1, …, or give one",
     ),
+    "database_foreign": (
+        "This is no database of msprobe graph_visualize: {detail}",
+        "Give the .vis.db that it wrote, or the dumps themselves",
+    ),
+    "database_damaged": ("The database cannot be read: {detail}", "Copy it again, or give the dumps themselves"),
+    "database_unfinished": (
+        "The database was copied while it was still being written: a -wal file lies beside it",
+        "Wait for graph_visualize to end, then copy it",
+    ),
+    "database_too_large": ("The database is larger than {limit} GiB", "Give the dumps themselves"),
     "archive_kind": ("{kind} archives are not read", "Pack it as zip, tar or tar.gz"),
     "archive_damaged": ("The archive cannot be read: {detail}", "Pack it again, or copy it again"),
     "archive_climbs": ("The name {name} would leave the archive's own folder", "Pack the folder with relative names and without links"),

@@ -108,7 +108,7 @@ class SlotTable:
     elements: Int64
     statistics: Float64
     present: UInt8
-    text: Int32  # into Dump.texts: the value of a TEXT leaf, -1 = none
+    text: Int32  # into Dump.texts: the value of a TEXT leaf, the placements of a sharded TENSOR, -1 = none
     checksum: Int32  # into Dump.texts: CRC-32 or xor digits, -1 = none
 
     def __len__(self) -> int:

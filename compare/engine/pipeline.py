@@ -127,7 +127,7 @@ def _compare(sides: tuple[_Run, _Run], options: Options, progress: Progress, rea
             cases.append(build_case(left, right, primary=primary, exact=options.exact, spent=spent, watch=progress))
         progress("diagnose", number / len(parts), {"part": number, "parts": len(parts)})
         begin = time.perf_counter()
-        judged.append((part, judge(cases, facts, same_input=same_input)))
+        judged.append((part, judge(cases, facts, same_input=same_input and all(a == b for a, b in part.ranks))))
         spent["diagnose_s"] += time.perf_counter() - begin
     progress("diagnose", 1.0, {"parts": len(parts)})
     timing = {name: round(seconds, 4) for name, seconds in spent.items()}

@@ -83,6 +83,8 @@ def _side(sides: Sides, nodes: Nodes, pairs: Pairs, matched: tuple[Bool, Bool], 
     if not (other.records.direction[other.records.recorded] == Direction.BACKWARD).any():
         found[~forward] = Explanation.NO_BACKWARD_ON_OTHER_SIDE
     empty = _only_placeholders(dump) | _faces_nulls(sides, pairs, side)
+    if not (len(dump.slots) and len(other.slots)):
+        empty = partner  # a dump of names: only what both sides have is explained by holding no values
     found[empty & (found != Explanation.NO_BACKWARD_ON_OTHER_SIDE)] = Explanation.PLACEHOLDER
     found[matched[side] | ~records.recorded] = Explanation.MATCHED
     return found

@@ -46,10 +46,12 @@ def findings_of(cases: Sequence[Case], layers: Sequence[LayerRow], premises: Seq
     found += _different_kind(cases)
     found += _arguments(cases)
     found += _positions(premises)
-    found += _weights_unseen(premises)
+    if all(len(dump.slots) for case in cases for dump in case.dumps):
+        found += _weights_unseen(premises)
     found += _ranks(cases)
     found += _not_found(cases)
     found += _structure(cases)
+    found += _kinds_of_data(cases)
     return found
 
 
@@ -207,5 +209,40 @@ def _structure(cases: Sequence[Case]) -> Iterator[Finding]:
             both(
                 f"No construct.json on the {' and '.join(without)} side: the structure was read from names",
                 f"{zh}没有 construct.json：结构由名字推出",
+            ),
+        )
+
+
+def _kinds_of_data(cases: Sequence[Case]) -> Iterator[Finding]:
+    """What dumps without modules, without values or without statistics can show at all."""
+    if any(dump.level == "L1" for case in cases for dump in case.dumps):
+        yield Finding(
+            "api_sequence_only",
+            "info",
+            both(
+                "A level L1 dump holds API calls alone: they were compared by name in their order, without modules or layers. Where the "
+                "two sides run different code, the first divergence may only be where their calls part",
+                "L1 级别的 dump 只有 API 调用：按名称与顺序比较，没有模块与层。两侧代码不同时，首个差异可能只是调用开始不同之处",
+            ),
+        )
+    if not all(len(dump.slots) for case in cases for dump in case.dumps):
+        alone = _explained(cases, Explanation.NOT_FOUND)
+        yield Finding(
+            "names_only",
+            "info",
+            both(
+                "One side or both hold names only (task structure): the trees were laid side by side, no number was compared",
+                "一侧或两侧只有名称（structure 任务）：只对照了结构，没有比较任何数值",
+            ),
+            alone[:MOST_MODULES],
+            {"without_partner": len(alone)},
+        )
+    elif any(bool((case.differences.by_checksum & ~case.grades.argument).any()) for case in cases):
+        yield Finding(
+            "checksums_only",
+            "warning",
+            both(
+                "Some tensors have a checksum and no statistics: any difference counts, and how large it is cannot be known",
+                "部分张量只有校验和而没有统计量：任何不同都算差异，差多少无从得知",
             ),
         )

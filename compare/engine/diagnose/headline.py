@@ -39,6 +39,9 @@ def _values(case: Case, pair: int) -> str:
     """The statistics that leave their limit, both sides; the largest first, at most two."""
     left, right = case.differences.sides
     over = np.flatnonzero(case.grades.over[pair])
+    sums = [int(dump.slots.checksum[lists[pair][0]]) for dump, lists in zip(case.dumps, case.pairs.slots, strict=True)]
+    if not len(over) and min(sums) >= 0:
+        return f"checksum {case.dumps[0].texts[sums[0]]} / {case.dumps[1].texts[sums[1]]}"
     ranked = sorted(over.tolist(), key=lambda s: (s != NORM, -np.nan_to_num(case.differences.relative[pair, s], nan=np.inf)))
     chosen = ranked[:2] or [int(NORM) if case.differences.compared[pair, NORM] else int(MAX)]
     return ", ".join(f"{NAMES[s]} {number(float(left.values[pair, s]))} / {number(float(right.values[pair, s]))}" for s in chosen)
@@ -84,6 +87,14 @@ def not_comparable(premises: Sequence[Premise]) -> Text:
         return both("Not comparable — the tensors of the two sides have other sizes", "无法比较 — 两侧张量的大小不同")
     if premise.code == "tokens":
         return both("Not comparable — the two sides were given other tokens", "无法比较 — 两侧输入的词元不同")
+    nodes = detail.get("names_only")
+    if nodes is not None:
+        both_sides, each = nodes["both"], (nodes["left"], nodes["right"])
+        return both(
+            f"Not comparable — names only, no values: {both_sides} modules and calls are on both sides, {each[0]} on the left alone, "
+            f"{each[1]} on the right alone",
+            f"无法比较 — 只有名称没有数值：两侧共有 {both_sides} 个模块与调用，仅左侧有 {each[0]} 个，仅右侧有 {each[1]} 个",
+        )
     matched, records = detail.get("matched", [0, 0]), detail.get("records", [0, 0])
     least, of = min(zip(matched, records, strict=True), key=lambda count: count[1])
     if of and 2 * least >= of and detail.get("layers") == 0:
@@ -97,6 +108,8 @@ def not_comparable(premises: Sequence[Premise]) -> Text:
 
 def rests_on(cases: Sequence[Case]) -> Text:
     """What kind of data stands behind the numbers, in the reader's words."""
+    if all(bool(case.differences.by_checksum[case.grades.comparable & ~case.grades.argument].all()) for case in cases):
+        return both("checksums: equal or not is all they can tell", "校验和：只能判断是否相等")
     bits = np.concatenate(
         [case.differences.tensor_bits[case.grades.comparable & ~case.differences.exact] for case in cases] or [np.zeros(0, np.uint8)]
     )

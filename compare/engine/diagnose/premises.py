@@ -156,6 +156,13 @@ def _overlap(case: Case) -> Premise:
     enough = smaller[1] > 0 and 2 * smaller[0] >= smaller[1] and bool(case.grades.comparable.any())
     layers = layer_output_pairs(case)
     detail["layers"] = len(layers)
+    if not all(len(dump.slots) for dump in case.dumps):
+        there = [case.nodes.records[side].counts() > 0 for side in (0, 1)]
+        detail["names_only"] = {
+            "both": int((there[0] & there[1]).sum()),
+            "left": int((there[0] & ~there[1]).sum()),
+            "right": int((there[1] & ~there[0]).sum()),
+        }
     has_layers = case.sides.layers > 0
     return Premise("overlap", "ok" if enough and (layers or not has_layers) else "failed", detail)
 

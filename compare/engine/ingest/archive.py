@@ -1,7 +1,8 @@
 """Zip, tar and tar.gz as lists of members that are streamed, never extracted.
 
-A tar.gz cannot be read out of order, so its json files are first copied to a temporary file (tensor files are passed over); zips and plain
-tars are read in place.
+A tar.gz cannot be read out of order, so what will be read of it is first copied to a temporary file (tensor files are passed over); zips
+and plain tars are read in place. An archive inside an archive (one a rank, say) is copied to a temporary file and read as a folder of its
+name; archives inside that are left aside.
 """
 
 from __future__ import annotations
@@ -16,15 +17,18 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from functools import partial
+from dataclasses import replace
+from functools import cached_property, partial
 from itertools import pairwise
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, Self, cast
 
 from compare.engine.errors import DumpError
 from compare.engine.ingest import limits
+from compare.engine.ingest.layout import DUMP_FILES, numbered_folders
 from compare.engine.ingest.member import Member
 from compare.engine.ingest.source import Meter, Source, os_error, printable
+from compare.engine.ingest.streams import Guarded, Readable, Slice
 from compare.engine.model import LeftAside
 
 UNPACKED = 0.3  # the share of reading that unpacking a tar.gz is told as
@@ -40,17 +44,17 @@ DAMAGE = (
     zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, struct.error, ValueError, OverflowError, NotImplementedError, RuntimeError,
 )  # fmt: skip
 OTHER_ARCHIVES = {b"7z\xbc\xaf\x27\x1c": "7z", b"Rar!\x1a\x07": "rar", b"\xfd7zXZ\x00": "xz", b"BZh": "bzip2", b"\x28\xb5\x2f\xfd": "zstd"}
-ARCHIVE_SUFFIXES = (".zip", ".tar", ".tar.gz", ".tgz")
+ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar", ".zip")
+READ_SUFFIXES = (".json", ".db")
 # Files of a dump that must not be taken for archives although torch.save writes zips.
 DATA_SUFFIXES = (".json", ".jsonl", ".pt", ".pth", ".npy", ".npz", ".bin", ".safetensors", ".log", ".csv", ".txt", ".yaml", ".yml", ".md")
 
 
-def kind_of(source: Source) -> str | None:
+def kind_of(source: Source, where: str) -> str | None:
     """zip, tar, tar.gz, or None for a file that is no archive. Raises DumpError for a file that cannot be read, or is another archive."""
     name = source.name.lower()
     if name.endswith(DATA_SUFFIXES):
         return None
-    where = printable(source.name)
     try:
         with source.path.open("rb") as stream:
             start = stream.read(512)
@@ -79,7 +83,7 @@ class Expander:
         self.members: list[Member] = []
         self.left_aside: list[LeftAside] = []
         self.open_files = ExitStack()
-        self.archives = 0
+        self.counted = self.unpacked = self.nested = 0  # members listed, bytes to be read unpacked, archives inside archives
 
     def __enter__(self) -> Self:
         return self
@@ -89,7 +93,7 @@ class Expander:
 
     def add(self, sources: Sequence[Source]) -> None:
         """Add loose files, and every member of archives. Loose files are one tree, each archive is its own. Raises DumpError."""
-        kinds = [kind_of(source) for source in sources]
+        kinds = [kind_of(source, printable(source.name)) for source in sources]
         self.meter.phase(sum(_size(source) for source, kind in zip(sources, kinds, strict=True) if kind == "tar.gz"), until=UNPACKED)
         for number, (source, kind) in enumerate(zip(sources, kinds, strict=True), LOOSE + 1):
             where = printable(source.name)
@@ -97,35 +101,69 @@ class Expander:
                 path = safe_path(source.name, where)
                 self.members.append(Member(path, where, _size(source), LOOSE, partial(_open_file, source.path)))
             else:
-                self._archive(source, kind, where, number)
+                self._archive(source, kind, where, number, nested=False)
 
-    def _archive(self, source: Source, kind: str, where: str, origin: int) -> None:
-        seen = len(self.members)
-        try:
+    @cached_property
+    def _folder(self) -> Path:
+        return Path(self.open_files.enter_context(tempfile.TemporaryDirectory(prefix="probe-web-")))
+
+    @cached_property
+    def _spool(self) -> IO[bytes]:
+        return cast("IO[bytes]", self.open_files.enter_context(tempfile.TemporaryFile(prefix="probe-web-")))
+
+    def _archive(self, source: Source, kind: str, where: str, origin: int, *, nested: bool) -> None:
+        seen, links = len(self.members), len(self.left_aside)
+        with _refused(where):
             if kind == "zip":
-                self._zip(source, where, origin)
+                self._zip(source, where, origin, nested=nested)
             elif kind == "tar":
                 self._tar(source, where, origin)
             else:
-                self._tar_gz(source, where, origin)
-        except OSError as error:
-            if error.errno is None:  # not the system's: gzip.BadGzipFile
-                raise DumpError("archive_damaged", where, detail=str(error)) from error
-            raise os_error(error, where) from error
-        except DAMAGE as error:
-            raise DumpError("archive_damaged", where, detail=str(error) or type(error).__name__) from error
-        paths = sorted(member.path for member in self.members[seen:])
-        for path, following in pairwise(paths):
+                self._tar_gz(source, where, origin, nested=nested)
+        folder = _without_suffix(safe_path(source.name, where)) + "/" if nested else _numbers(source.name, self.members[seen:])
+        if folder:
+            self.members[seen:] = [replace(member, path=folder + member.path) for member in self.members[seen:]]
+            self.left_aside[links:] = [replace(left, path=printable(folder) + left.path) for left in self.left_aside[links:]]
+        if nested:
+            return
+        found = self.members[seen:]
+        self.members[seen:] = [member for member in found if not _is_archive(member.path)]
+        for member in found:
+            if _is_archive(member.path):
+                self._nested(member, origin)
+        for path, following in pairwise(sorted(member.path for member in self.members[seen:])):
             if path == following:
                 raise DumpError("member_twice", where, member=printable(path))
 
-    def _zip(self, source: Source, where: str, origin: int) -> None:
+    def _nested(self, member: Member, origin: int) -> None:
+        """Add the members of an archive that lies in another one."""
+        self.nested += 1
+        if self.nested > limits.MOST_NESTED:
+            raise DumpError("archive_too_many", member.place, limit=limits.MOST_NESTED)
+        path = self._folder / str(self.nested)
+        with _refused(member.place), member.open() as packed, path.open("wb") as copy:
+            _copy(packed, copy, member.size, member.place, self.meter)
+        source = Source(path, member.path)
+        kind = kind_of(source, member.place)
+        if kind is not None:
+            self._archive(source, kind, member.place, origin, nested=True)
+
+    def _count(self, count: int, where: str) -> None:
+        self.counted += count
+        if self.counted > limits.MOST_MEMBERS:
+            raise DumpError("archive_too_many", where, limit=limits.MOST_MEMBERS)
+
+    def _unpack(self, size: int, where: str) -> None:
+        self.unpacked += size
+        if self.unpacked > limits.LARGEST_JSON:
+            raise DumpError("archive_too_large", where, limit=limits.LARGEST_JSON >> 30)
+
+    def _zip(self, source: Source, where: str, origin: int, *, nested: bool) -> None:
         _check_directory(source.path, where)
         archive = self.open_files.enter_context(zipfile.ZipFile(source.path))
         infos = archive.infolist()
-        _check_count(len(infos), where)
-        if sum(info.file_size for info in infos if _is_json(info.filename)) > limits.LARGEST_JSON:
-            raise DumpError("archive_too_large", where, limit=limits.LARGEST_JSON >> 30)
+        self._count(len(infos), where)
+        self._unpack(sum(info.file_size for info in infos if _is_read(info.filename, nested=nested)), where)
         for info in infos:
             path = safe_path(info.filename, f"{where}/{printable(info.filename)}")
             if info.is_dir() or not path:
@@ -135,7 +173,7 @@ class Expander:
             if mode & 0o170000 == 0o120000:
                 target = archive.read(info).decode("utf-8", "replace") if info.file_size <= LONGEST_LINK else "/"
                 self._link(path, place, target, path.count("/"))
-            elif not _is_json(path):
+            elif not _is_read(path, nested=nested):
                 self.members.append(Member(path, place, info.file_size, origin, partial(_not_read, place)))
             else:
                 if info.flag_bits & ENCRYPTED:
@@ -144,38 +182,37 @@ class Expander:
                     raise DumpError("archive_kind", place, kind=f"zip method {info.compress_type}")
                 if info.file_size > limits.BOMB_FROM and info.file_size > limits.BOMB_RATIO * max(info.compress_size, 1):
                     raise DumpError("archive_bomb", place, size=info.file_size, packed=info.compress_size)
-                self.members.append(Member(path, place, info.file_size, origin, partial(archive.open, info)))
+                # A nested archive is opened again for each of its few members: one a rank, they could be more than may be open at once.
+                opened = partial(_open_in_zip, source.path, info) if nested else partial(archive.open, info)
+                self.members.append(Member(path, place, info.file_size, origin, opened))
+        if nested:
+            archive.close()
 
     def _tar(self, source: Source, where: str, origin: int) -> None:
         with source.path.open("rb") as stream:
-            for path, place, header in self._tar_members(_Guarded(stream), where):
+            for path, place, header in self._tar_members(Guarded(stream), where):
                 opened = partial(_open_slice, source.path, header.offset_data, header.size)
                 self.members.append(Member(path, place, header.size, origin, opened))
 
-    def _tar_gz(self, source: Source, where: str, origin: int) -> None:
-        spool = self.open_files.enter_context(tempfile.TemporaryFile(prefix="probe-web-"))  # noqa: SIM115  (the stack closes it)
-        total = 0
+    def _tar_gz(self, source: Source, where: str, origin: int, *, nested: bool) -> None:
+        spool = self._spool
         with source.path.open("rb") as packed, gzip.GzipFile(fileobj=packed) as unpacked:
-            guarded = _Guarded(cast("IO[bytes]", unpacked), packed, where, self.meter)
+            guarded = Guarded(cast("IO[bytes]", unpacked), packed, where, self.meter)
             for path, place, header in self._tar_members(guarded, where):
-                at = spool.tell()
-                if _is_json(path):
-                    total += header.size
-                    if total > limits.LARGEST_JSON:
-                        raise DumpError("archive_too_large", where, limit=limits.LARGEST_JSON >> 30)
+                at = spool.seek(0, io.SEEK_END)
+                if _is_read(path, nested=nested):
+                    self._unpack(header.size, where)
                     guarded.seek(header.offset_data)
-                    _copy(guarded, spool, header.size, place)
+                    _copy(guarded, spool, header.size, place, self.meter)
                 self.members.append(Member(path, place, header.size, origin, partial(_slice_of, spool, at, header.size)))
             while guarded.read(limits.BLOCK):
                 pass  # to the end: its checksum is checked there
 
-    def _tar_members(self, stream: _Guarded, where: str) -> Iterator[tuple[str, str, tarfile.TarInfo]]:
+    def _tar_members(self, stream: Guarded, where: str) -> Iterator[tuple[str, str, tarfile.TarInfo]]:
         with tarfile.open(fileobj=stream, mode="r:") as archive:
-            count = 0
             while (header := archive.next()) is not None:
                 vars(archive)["members"] = []  # tarfile would keep every header; we need none of them again
-                count += 1
-                _check_count(count, where)
+                self._count(1, where)
                 self.meter.add(0)
                 place = f"{where}/{printable(header.name)}"
                 path = safe_path(header.name, place)
@@ -205,46 +242,6 @@ class Expander:
         self.left_aside.append(LeftAside(printable(path), "link"))
 
 
-class _Guarded(io.RawIOBase):
-    """What tarfile may read from: no header may ask for much at once, and packed bytes may not grow beyond measure."""
-
-    def __init__(self, stream: IO[bytes], packed: IO[bytes] | None = None, where: str = "", meter: Meter | None = None) -> None:
-        self.stream = stream
-        self.packed = packed
-        self.where = where
-        self.meter = meter
-        self.counted = 0
-        self.last = b""
-
-    def read(self, size: int = -1) -> bytes:
-        if size < 0 or size > limits.LARGEST_HEADER:
-            raise tarfile.ReadError("a header of an impossible size")
-        self.last = self.stream.read(size)
-        self._check_growth()
-        return self.last
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        while self.packed is not None and whence == 0 and offset - self.stream.tell() > limits.BLOCK:
-            before = self.stream.tell()
-            if self.stream.seek(before + limits.BLOCK) == before:
-                break  # its end
-            self._check_growth()
-        return self.stream.seek(offset, whence)
-
-    def tell(self) -> int:
-        return self.stream.tell()
-
-    def _check_growth(self) -> None:
-        if self.packed is None:
-            return
-        grown, packed = self.stream.tell(), self.packed.tell()
-        if grown > limits.BOMB_FROM and grown > limits.BOMB_RATIO * packed:
-            raise DumpError("archive_bomb", self.where, size=grown, packed=packed)
-        if self.meter is not None:
-            self.meter.add(packed - self.counted)
-            self.counted = packed
-
-
 def safe_path(name: str, where: str) -> str:
     """The relative path of a member with ``/`` and without ``.``. Raises DumpError (archive_climbs) when it would leave its folder."""
     path = name.replace("\\", "/")
@@ -254,8 +251,25 @@ def safe_path(name: str, where: str) -> str:
     return "/".join(steps)
 
 
-def _is_json(path: str) -> bool:
-    return path.lower().endswith(".json")
+def _is_read(path: str, *, nested: bool) -> bool:
+    """Whether a member's bytes may be wanted; archives are wanted in archives that are not nested themselves."""
+    return path.lower().endswith(READ_SUFFIXES) or (not nested and _is_archive(path))
+
+
+def _is_archive(path: str) -> bool:
+    return path.lower().endswith(ARCHIVE_SUFFIXES)
+
+
+def _without_suffix(path: str) -> str:
+    return path[: -len(next((suffix for suffix in ARCHIVE_SUFFIXES if path.lower().endswith(suffix)), ""))] or path
+
+
+def _numbers(name: str, members: Sequence[Member]) -> str:
+    """``rank3/`` for a ``rank3.zip`` that holds a dump at its top: the number is nowhere else."""
+    if all("/" in member.path for member in members if member.name.lower() in DUMP_FILES):
+        return ""
+    folders = PurePosixPath(_without_suffix(name.replace("\\", "/")))
+    return numbered_folders(folders)
 
 
 def _size(source: Source) -> int:
@@ -263,11 +277,6 @@ def _size(source: Source) -> int:
         return source.path.stat().st_size
     except OSError as error:
         raise os_error(error, printable(source.name)) from error
-
-
-def _check_count(count: int, where: str) -> None:
-    if count > limits.MOST_MEMBERS:
-        raise DumpError("archive_too_many", where, limit=limits.MOST_MEMBERS)
 
 
 def _check_directory(path: Path, where: str) -> None:
@@ -294,13 +303,33 @@ def _open_file(path: Path) -> AbstractContextManager[IO[bytes]]:
     return path.open("rb")
 
 
-def _copy(unpacked: _Guarded, spool: IO[bytes], size: int, place: str) -> None:
+@contextmanager
+def _open_in_zip(path: Path, info: zipfile.ZipInfo) -> Iterator[IO[bytes]]:
+    with zipfile.ZipFile(path) as archive, archive.open(info) as stream:
+        yield stream
+
+
+@contextmanager
+def _refused(where: str) -> Iterator[None]:
+    """Turns what the standard library raises over an archive into refusals."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno is None:  # not the system's: gzip.BadGzipFile
+            raise DumpError("archive_damaged", where, detail=str(error)) from error
+        raise os_error(error, where) from error
+    except DAMAGE as error:
+        raise DumpError("archive_damaged", where, detail=str(error) or type(error).__name__) from error
+
+
+def _copy(unpacked: Readable, spool: IO[bytes], size: int, place: str, meter: Meter) -> None:
     while size:
         block = unpacked.read(min(size, limits.BLOCK))
         if not block:
             raise DumpError("archive_damaged", place, detail="the archive ends within it")
         spool.write(block)
         size -= len(block)
+        meter.add(0)
 
 
 def _not_read(place: str) -> AbstractContextManager[IO[bytes]]:
@@ -310,23 +339,9 @@ def _not_read(place: str) -> AbstractContextManager[IO[bytes]]:
 @contextmanager
 def _open_slice(path: Path, offset: int, size: int) -> Iterator[IO[bytes]]:
     with path.open("rb") as stream:
-        yield _Slice(stream, offset, size)  # type: ignore[misc]
+        yield Slice(stream, offset, size)  # type: ignore[misc]
 
 
 @contextmanager
 def _slice_of(stream: IO[bytes], offset: int, size: int) -> Iterator[IO[bytes]]:
-    yield _Slice(stream, offset, size)  # type: ignore[misc]
-
-
-class _Slice(io.RawIOBase):
-    """The bytes ``offset`` … ``offset + size`` of a stream."""
-
-    def __init__(self, stream: IO[bytes], offset: int, size: int) -> None:
-        self.stream = stream
-        self.left = size
-        stream.seek(offset)
-
-    def read(self, size: int = -1) -> bytes:
-        block = self.stream.read(self.left if size < 0 else min(size, self.left))
-        self.left -= len(block)
-        return block
+    yield Slice(stream, offset, size)  # type: ignore[misc]

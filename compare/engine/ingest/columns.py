@@ -8,13 +8,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from compare.engine.ingest.leaves import NUMBER_TYPES, TENSOR_TYPES, LeafValue, as_float, as_text, written_number
+from compare.engine.ingest.leaves import MARKED_NUMBERS, NUMBER_TYPES, TENSOR_TYPES, LeafValue, as_float, as_text, written_number
 from compare.engine.model import Group, Int32, Int64, Leaf, SlotTable, UInt8
 
 Item = TypeVar("Item", bound=Hashable)
 
 LARGEST_COUNT = 2**63 - 1
 TENSOR = int(Leaf.TENSOR)  # a plain int: it is hashed for every slot
+PRINTED_TRACE = "9.18273645546372e"  # as Python prints the marks
 NO_NUMBERS = (None, None, None, None)
 
 
@@ -58,6 +59,7 @@ class SlotColumns:
         self.form_list: list[int] = []
         self.numbers: list[float | None] = []
         self.nan_held = False  # ``numbers`` may hold NaN besides None, which become the same in an array
+        self.marked = False  # ``numbers`` may hold leaves.MARKS for NaN and infinities
         self.text_at: list[tuple[int, int]] = []
         self.checksum_at: list[tuple[int, int]] = []
         self.packed = 0
@@ -97,7 +99,13 @@ class SlotColumns:
             if isinstance(leaf, LeafValue):
                 if leaf.type is None:
                     raise Odd
-                if leaf.dtype is None or leaf.md5 is not None or leaf.tensor_stat_index is not None or leaf.md5_index is not None:
+                if (
+                    leaf.dtype is None
+                    or leaf.md5 is not None
+                    or leaf.tensor_stat_index is not None
+                    or leaf.md5_index is not None
+                    or leaf.placements is not None
+                ):
                     self.add(names[key], leaf)
                     continue
                 add_name(names[key])
@@ -121,6 +129,14 @@ class SlotColumns:
         self.numbers.extend(numbers)
         if leaf.md5 is not None:
             self.checksum_at.append((len(self) - 1, self.texts[leaf.md5]))
+        if leaf.placements is not None:
+            self._add_text(leaf.placements)
+
+    def _add_text(self, value: Any) -> None:
+        text = as_text(value)
+        if self.marked and PRINTED_TRACE in text:
+            raise Odd  # a NaN that was marked as if it were a statistic
+        self.text_at.append((len(self) - 1, self.texts[text]))
 
     def _add_plain(self, leaf: LeafValue[Any]) -> None:
         value = leaf.value if leaf.value is not None else leaf.format if leaf.format is not None else leaf.group_ranks
@@ -133,7 +149,7 @@ class SlotColumns:
             self.numbers.extend((number,) * 4)
         elif value is not None:
             self._add_form(Leaf.TEXT, leaf.type)
-            self.text_at.append((len(self) - 1, self.texts[as_text(value)]))
+            self._add_text(value)
         elif leaf.tensor_stat_index is not None or leaf.md5_index is not None:
             self._add_form(Leaf.PLACEHOLDER, leaf.type)
         else:
@@ -146,12 +162,15 @@ class SlotColumns:
         self.packed_forms.extend(array("i", self.form_list))
         values = np.array(self.numbers, dtype=np.float64)  # None becomes NaN
         present = np.array([number is not None for number in self.numbers], dtype=np.bool_) if self.nan_held else ~np.isnan(values)
+        if self.marked:
+            for mark, number in MARKED_NUMBERS:
+                values[values == mark] = number
         self.packed_numbers.frombytes(values.tobytes())
         self.packed_present.frombytes(np.packbits(present.reshape(-1, 4), axis=1, bitorder="little").tobytes())
         self.name_list.clear()
         self.form_list.clear()
         self.numbers.clear()
-        self.nan_held = False
+        self.nan_held = self.marked = False
 
     def table(self, slot_start: Int64) -> SlotTable:
         """The finished table; the arrays are handed over without a copy."""

@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from compare.engine.errors import DumpError
-from compare.engine.ingest.limits import BLOCK
+from compare.engine.ingest.limits import BLOCK, MOST_RECORDS
 from compare.engine.ingest.records import RecordColumns
 from compare.engine.ingest.source import printable
 from compare.engine.ingest.splitter import split
@@ -52,16 +52,16 @@ class Construct:
                         self.parent[row] = self.records.rows[parent]  # what nearly all lines are
                         self.entries += 1
                     else:
-                        self._add(child, parent, place, run.offset)
+                        self.add(child, parent, place, run.offset)
             else:
                 for child, value, offset in run:
                     try:
                         parent = decode_parent(value)
                     except msgspec.DecodeError as error:
                         raise DumpError("bad_construct", place, record=printable(child), offset=offset) from error
-                    self._add(child, parent, place, offset)
+                    self.add(child, parent, place, offset)
 
-    def _add(self, child: str, parent: Parent, place: str, offset: int) -> None:
+    def add(self, child: str, parent: Parent, place: str, offset: int) -> None:
         if isinstance(parent, tuple):
             parent = parent[0]
         elif isinstance(parent, int):
@@ -74,18 +74,29 @@ class Construct:
             if child in self.entries_without_record:
                 raise DumpError("duplicate_key", place, key=printable(child), offset=offset)
             self.entries_without_record[child] = parent
+            if len(self.entries_without_record) > MOST_RECORDS:
+                raise DumpError("too_many_records", place, limit=MOST_RECORDS)
         else:
             if self.parent[row] != UNKNOWN:
                 raise DumpError("duplicate_key", place, key=printable(child), offset=offset)
-            parent_row = NONE if parent is None else self.records.rows.get(parent, UNRECORDED)
-            self.parent[row] = parent_row
-            if parent_row == UNRECORDED and parent is not None:
-                self.parents_without_record[row] = parent
+            self.settle(row, parent)
 
+    def settle(self, row: int, parent: str | None) -> None:
+        """Say which record encloses that of a row."""
+        parent_row = NONE if parent is None else self.records.rows.get(parent, UNRECORDED)
+        self.parent[row] = parent_row
+        if parent_row == UNRECORDED and parent is not None:
+            self.parents_without_record[row] = parent
 
-def _expect_count(child: str, place: str, offset: int) -> None:
-    if child != MICRO_STEPS:
-        raise DumpError("bad_construct", place, record=printable(child), offset=offset)
+    def record_all(self) -> None:
+        """Give every entry without a record an empty one: they are all that a structure dump holds."""
+        entries, self.entries_without_record = self.entries_without_record, {}
+        for name in entries:
+            self.records.add(name)
+            self.records.slot_start.append(self.records.slot_start[-1])
+            self.parent.append(UNKNOWN)
+        for name, parent in entries.items():
+            self.settle(self.records.rows[name], parent)
 
 
 def parents(records: RecordColumns, construct: Construct) -> Int32:

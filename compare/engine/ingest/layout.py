@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
 from compare.engine.errors import DumpError
 from compare.engine.ingest.member import Member
@@ -15,10 +17,14 @@ STEP = re.compile(r"step_?([0-9]{1,9})")
 RANK = re.compile(r"rank_?([0-9]{1,9})?")
 PROCESS = re.compile(r"(?:proc|pid)_?([0-9]{1,9})")
 NUMBER = re.compile(r"[0-9]+")
+KEY_DATA = re.compile(r"(?:^|/)data/[^/]+/step_?[0-9]{1,9}/rank_?[0-9]{1,9}/|/micro_step_?[0-9]")
 
-DUMP, CONSTRUCT, STACK = "dump.json", "construct.json", "stack.json"
-DUMP_FILES = frozenset({DUMP, CONSTRUCT, STACK})
+DUMP, DEBUG, CONSTRUCT, STACK = "dump.json", "debug.json", "construct.json", "stack.json"
+DATABASE = ".vis.db"
+DUMP_FILES = frozenset({DUMP, DEBUG, CONSTRUCT, STACK})
 TENSOR_SUFFIXES = (".pt", ".npy")
+# MindSpore's two ways of running, each with steps of its own.
+MODES = frozenset({"graph", "pynative"})
 
 # Words in the folder names that reinforcement-learning trainers give the stages of a step, in the order the stages run.
 STAGES = (
@@ -45,6 +51,8 @@ class Place:
     step: int | None
     rank: int | None
     process: bool  # the folder is proc*: the rank is not known
+    writer: str = ""  # the process folder of an asynchronous rollout that the step lies in
+    inner: int | None = None  # the dumper's own step where a trainer's step lies around it
     files: dict[str, Member] = field(default_factory=dict)
 
     @property
@@ -57,6 +65,11 @@ class Place:
         return stage, self.stage or "", _first(self.step), _first(self.rank), self.folder
 
     @property
+    def main(self) -> Member | None:
+        """The file that makes the folder a dump."""
+        return self.files.get(DUMP) or self.files.get(DEBUG) or self.files.get(DATABASE)
+
+    @property
     def where(self) -> str:
         return next(iter(self.files.values())).place
 
@@ -64,7 +77,8 @@ class Place:
 def arrange(members: Iterable[Member], left_aside: list[LeftAside], name: str) -> list[Place]:
     """The dumps among the members, in pipeline order. Everything else goes to ``left_aside`` with a reason.
 
-    Raises DumpError: no_dump, task_unsupported, rank_twice, file_twice, two_roots, several_processes.
+    Without any dump, a database that graph_visualize made of dumps is the one place. Raises DumpError: no_dump, rank_twice, file_twice,
+    two_roots, several_processes, database_unfinished.
     """
     found = list(members)
     places: dict[tuple[int, str], Place] = {}
@@ -80,13 +94,17 @@ def arrange(members: Iterable[Member], left_aside: list[LeftAside], name: str) -
             place.files[member.name.lower()] = member
         else:
             rest.append(member)
-    dumps = [place for place in places.values() if DUMP in place.files]
+    dumps = [place for place in places.values() if place.main is not None]
     if not dumps:
-        dumps, rest = _lone_json(found, rest, name)
+        dumps, rest = _database(rest) or _lone_json(rest, name)
     for place in places.values():
-        if DUMP not in place.files:
+        if place.main is None:
             left_aside.extend(LeftAside(printable(member.path), "no_dump_beside") for member in place.files.values())
+        elif DUMP in place.files and DEBUG in place.files:
+            left_aside.append(LeftAside(printable(place.files.pop(DEBUG).path), "debug_beside_dump"))
     left_aside.extend(LeftAside(printable(member.path), reason(member)) for member in rest)
+    _tell_apart(dumps, lambda place: place.writer)
+    _tell_apart(dumps, lambda place: "" if place.inner is None else str(place.inner))
     dumps = _without_helpers(dumps, left_aside)
     dumps.sort(key=lambda place: place.order)
     _refuse_twice(dumps)
@@ -96,22 +114,34 @@ def arrange(members: Iterable[Member], left_aside: list[LeftAside], name: str) -
 def locate(origin: int, folder: str) -> Place:
     """Read stage, step and rank off a folder's path."""
     steps = folder.split("/") if folder else []
-    rank: int | None = None
-    step: int | None = None
-    process = False
-    if steps and (found := RANK.fullmatch(steps[-1])):
-        rank = int(found[1] or 0)
-        steps.pop()
-    elif steps and PROCESS.fullmatch(steps[-1]):
-        process = True
-        steps.pop()
-    if steps and (found := STEP.fullmatch(steps[-1])):
-        step = int(found[1])
-        steps.pop()
-    while steps and NUMBER.fullmatch(steps[-1]):  # the process folders of asynchronous rollouts
-        steps.pop()
-    stage = steps.pop() if steps and is_stage(steps[-1]) else None
-    return Place(origin, folder, "/".join(steps), stage, step, rank, process)
+    rank, process = _rank(steps)
+    step = _step(steps)
+    inner = outer_rank = None
+    if step is not None and steps and RANK.fullmatch(steps[-1]):  # a trainer's step_7/actor_update/rank_0/ around step0/rank0/
+        outer_rank = _rank(steps)[0]
+    writer = ""
+    while steps and NUMBER.fullmatch(steps[-1]):  # the process folders of asynchronous rollouts, sometimes twice
+        writer = steps.pop()
+    mode = steps.pop() if steps and steps[-1] in MODES else None
+    around = len(steps) > 1 and STEP.fullmatch(steps[-2]) and (outer_rank is not None or is_stage(steps[-1]))
+    stage = steps.pop() if around or (steps and is_stage(steps[-1])) else None
+    if around:
+        inner, step = step, _step(steps)
+    if process and outer_rank is not None:
+        rank, process = outer_rank, False
+    whole = "/".join(part for part in (stage, mode) if part) or None
+    return Place(origin, folder, "/".join(steps), whole, step, rank, process, writer, inner)
+
+
+def numbered_folders(folder: PurePath) -> str:
+    """``stepN/rankN/``, ``stepN/`` or ``rankN/``: the numbers that a folder's own place says."""
+    kept: list[str] = []
+    if RANK.fullmatch(folder.name) or PROCESS.fullmatch(folder.name):
+        kept.append(folder.name)
+        folder = folder.parent
+    if STEP.fullmatch(folder.name):
+        kept.insert(0, folder.name)
+    return "".join(f"{name}/" for name in kept)
 
 
 def is_stage(folder: str) -> bool:
@@ -129,25 +159,41 @@ def stage_order(stage: str | None) -> int:
 def reason(member: Member) -> str:
     """Why a file that is no part of a dump was not read."""
     name = member.name.lower()
+    if name == "configurations.json" or KEY_DATA.search(member.path):
+        return "key_data"
     if name.endswith(TENSOR_SUFFIXES):
-        return "key_data_not_read_yet" if _key_data(member.path) else "tensors_not_read_yet"
-    if name == "configurations.json" or _key_data(member.path):
-        return "key_data_not_read_yet"
-    if name == "debug.json":
-        return "debug_not_read_yet"
+        return "tensors_not_read_yet"
+    if name.endswith(DATABASE):
+        return "database_beside_dumps"
     if name.endswith((".zip", ".tar", ".tar.gz", ".tgz")):
         return "nested_archive"
+    if name.endswith("_log.jsonl"):
+        return "request_log"
     if name.endswith((".log", ".jsonl")):
         return "log"
     return "not_part_of_a_dump"
 
 
+def _rank(steps: list[str]) -> tuple[int | None, bool]:
+    """Takes the folder of a rank off the end: its number, and whether it is that of a process whose rank is not known."""
+    if steps and (found := RANK.fullmatch(steps[-1])):
+        steps.pop()
+        return int(found[1] or 0), False
+    if steps and PROCESS.fullmatch(steps[-1]):
+        steps.pop()
+        return None, True
+    return None, False
+
+
+def _step(steps: list[str]) -> int | None:
+    if steps and (found := STEP.fullmatch(steps[-1])):
+        steps.pop()
+        return int(found[1])
+    return None
+
+
 def _words(folder: str) -> list[str]:
     return re.split(r"[^a-z]+", folder.lower())
-
-
-def _key_data(path: str) -> bool:
-    return "micro_step" in path
 
 
 def _top(folder: str) -> str:
@@ -158,16 +204,39 @@ def _first(number: int | None) -> int:
     return -1 if number is None else number
 
 
-def _lone_json(found: list[Member], rest: list[Member], name: str) -> tuple[list[Place], list[Member]]:
+def _database(rest: list[Member]) -> tuple[list[Place], list[Member]] | None:
+    """A graph_visualize database, where that is all there is."""
+    databases = [member for member in rest if member.name.lower().endswith(DATABASE)]
+    if not databases:
+        return None
+    first = databases[0]
+    if len(databases) > 1:
+        raise DumpError("two_roots", databases[1].place, first=printable(first.path), second=printable(databases[1].path))
+    if any(member.path == f"{first.path}-wal" and member.size for member in rest):
+        raise DumpError("database_unfinished", first.place)
+    place = Place(first.origin, first.path, "", None, None, None, process=False, files={DATABASE: first})
+    return [place], [member for member in rest if member is not first]
+
+
+def _lone_json(rest: list[Member], name: str) -> tuple[list[Place], list[Member]]:
     """A single json file under another name is taken for the dump that it must be meant as."""
-    if any(member.name.lower() == "debug.json" for member in found):
-        raise DumpError("task_unsupported", name, task="debug")
     lone = [member for member in rest if member.name.lower().endswith(".json") and reason(member) == "not_part_of_a_dump"]
     if len(lone) != 1:
         raise DumpError("no_dump", name)
     place = locate(lone[0].origin, lone[0].path.rpartition("/")[0])
     place.files[DUMP] = lone[0]
     return [place], [member for member in rest if member is not lone[0]]
+
+
+def _tell_apart(dumps: list[Place], what: Callable[[Place], str]) -> None:
+    """Where several dumps would be the same stage, step and rank, what they differ in becomes part of the stage's name."""
+    groups: defaultdict[Hashable, set[str]] = defaultdict(set)
+    for place in dumps:
+        groups[place.origin, place.root, *place.key].add(what(place))
+    clashing = {key[:3] for key, held in groups.items() if isinstance(key, tuple) and len(held) > 1}
+    for place in dumps:
+        if (place.origin, place.root, place.stage) in clashing and what(place):
+            place.stage = "/".join(part for part in (place.stage, what(place)) if part)
 
 
 def _without_helpers(dumps: list[Place], left_aside: list[LeftAside]) -> list[Place]:

@@ -15,7 +15,10 @@ MOST_RECORDS = 5_000_000
 """Records of one dump.json."""
 
 MOST_MEMBERS = 1_000_000
-"""Files in one archive."""
+"""Files in all archives of one input."""
+
+MOST_NESTED = 10_000
+"""Archives inside one archive, each of which is copied to a temporary file."""
 
 LARGEST_DIRECTORY = 256 << 20
 """Bytes of a zip's central directory, which zipfile holds in memory."""
@@ -24,7 +27,10 @@ LARGEST_HEADER = 1 << 20
 """Bytes that one tar header may make us read at once."""
 
 LARGEST_JSON = 64 << 30
-"""Bytes of json in one input, unpacked."""
+"""Bytes of json, databases and archives inside archives in one input, unpacked."""
+
+LARGEST_DATABASE = 16 << 30
+"""Bytes of a graph_visualize database, which is copied before it is opened."""
 
 BOMB_FROM = 64 << 20
 BOMB_RATIO = 400

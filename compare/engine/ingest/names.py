@@ -10,10 +10,13 @@ from compare.engine.model import Direction, RecordKind
 # Numbers have at most nine digits so that they fit int32; class is the last component, and may itself be called "forward".
 MODULE = re.compile(r"(?:Module|Cell)\.(?:(.*)\.)?([^.]+)\.(forward|backward)\.([0-9]{1,9})", re.DOTALL)
 PARAMETERS_GRAD = re.compile(r"(?:Module|Cell)\.(?:(.*)\.)?([^.]+)\.parameters_grad(?:\.([0-9]{1,9}))?", re.DOTALL)
+DEBUG = re.compile(r"(.+)\.([0-9]{1,9})\.debug", re.DOTALL)
 API = re.compile(r"([^.]+\..+)\.([0-9]{1,9})\.(forward|backward)", re.DOTALL)
 
 
 DIRECTIONS = frozenset({"forward", "backward"})
+SAVED = ".debug"  # ends the name of a value that the user saved by hand
+GRADIENT = "_grad"  # ends the name of what was saved when its gradient came
 TOO_LONG = 10  # digits that may not fit int32
 
 
@@ -41,6 +44,10 @@ def parse(name: str) -> Name:
     if found:
         path, class_name, call = found.groups()
         return Name(RecordKind.PARAMETERS_GRAD, Direction.BACKWARD, int(call or 0), path or "", class_name)
+    found = DEBUG.fullmatch(name)
+    if found:
+        path, call = found.groups()
+        return Name(RecordKind.OTHER, Direction.BACKWARD if path.endswith(GRADIENT) else Direction.FORWARD, int(call), path, None)
     return Name(RecordKind.OTHER, Direction.FORWARD, 0, name, None)
 
 

@@ -17,15 +17,14 @@ from compare.engine.ingest import leaves
 from compare.engine.ingest.columns import Interned, Odd, SlotColumns, SlotNames
 from compare.engine.ingest.leaves import LeafValue, Unreadable
 from compare.engine.ingest.limits import BLOCK, MOST_RECORDS
-from compare.engine.ingest.names import parse, split_call
+from compare.engine.ingest.names import SAVED, parse, split_call
 from compare.engine.ingest.source import printable
 from compare.engine.ingest.splitter import Entry, Run, split, whole_characters
-from compare.engine.model import Int32, RecordKind, UInt8
+from compare.engine.model import Int32, RecordKind, RecordTable, UInt8
 
-GRADIENTS = int(RecordKind.PARAMETERS_GRAD)
+GRADIENTS, OTHER = int(RecordKind.PARAMETERS_GRAD), int(RecordKind.OTHER)
 
-READ_TASKS = frozenset({"statistics", "tensor"})
-READ_LEVELS = frozenset({"L0", "mix"})
+READ_LEVELS = frozenset({"L0", "L1", "mix", "debug"})
 
 
 class CallValue(msgspec.Struct, Generic[leaves.Number], gc=False):
@@ -40,7 +39,7 @@ class CallValue(msgspec.Struct, Generic[leaves.Number], gc=False):
 
 GradientsValue: TypeAlias = dict[str, list[LeafValue[leaves.Number] | None] | LeafValue[leaves.Number] | bool | None]
 
-# Numbers as JSON has them: what nearly all runs of records hold. Then numbers that may be in quotes, for a run with a NaN.
+# Numbers as JSON has them: what nearly all runs of records hold, NaN marked. Then numbers that may be in quotes, for another writer's run.
 decode_plain_calls = msgspec.json.Decoder(dict[str, CallValue[leaves.Plain] | bool]).decode
 decode_written_calls = msgspec.json.Decoder(dict[str, CallValue[leaves.Written] | bool]).decode
 decode_call = msgspec.json.Decoder(CallValue[leaves.Written] | bool).decode
@@ -103,11 +102,38 @@ class DumpFile:
     slots: SlotColumns
 
 
+def tables(records: RecordColumns, slots: SlotColumns, parent: Int32, recorded: int, stack: Int32) -> dict[str, Any]:
+    """The members of a ``model.Dump`` that come from the columns: its tables, and the lists that they refer to."""
+    kind, direction, path, class_name = records.columns()
+    slot_start = np.array(records.slot_start, dtype=np.int64)
+    return {
+        "records": RecordTable(
+            name=list(records.rows),
+            kind=kind,
+            direction=direction,
+            call=np.array(records.call, dtype=np.int32),
+            path=path,
+            class_name=class_name,
+            parent=parent,
+            recorded=np.arange(len(records)) < recorded,
+            slot_start=slot_start,
+            stack=stack,
+        ),
+        "slots": slots.table(slot_start),
+        "paths": list(records.paths),
+        "classes": list(records.classes),
+        "slot_names": list(slots.names),
+        "types": list(slots.types),
+        "dtypes": list(slots.dtypes),
+        "shapes": list(slots.shapes),
+        "texts": list(slots.texts),
+    }
+
+
 def read_dump(read: Callable[[int], bytes], place: str, block_size: int = BLOCK, *, typed: bool = True) -> DumpFile:
     """Stream one dump.json into columns. ``typed=False`` reads every record the slow way: the tests hold both against each other.
 
-    Raises DumpError: what ``splitter.split`` raises; not_a_dump, bad_record, duplicate_key, too_many_records, task_unsupported,
-    level_l1, level_unsupported.
+    Raises DumpError: what ``splitter.split`` raises; not_a_dump, bad_record, duplicate_key, too_many_records, level_unsupported.
     """
     return _Reader(place, typed=typed).read(split(read, place, "data", block_size))
 
@@ -116,6 +142,7 @@ class _Reader:
     def __init__(self, place: str, *, typed: bool) -> None:
         self.place = place
         self.typed = typed
+        self.marks = False  # the last runs held bare NaN or infinities
         self.records = RecordColumns()
         self.slots = SlotColumns()
         names = self.slots.names
@@ -161,8 +188,8 @@ class _Reader:
             if kind < 0:
                 raise DumpError("duplicate_key", self.place, key=printable(name), offset=run[index][2])
             try:
-                if call is None or kind == GRADIENTS or not self._typed(call, written=written):
-                    self._one(run[index], gradients=kind == GRADIENTS)
+                if call is None or kind == GRADIENTS or (kind == OTHER and name.endswith(SAVED)) or not self._typed(call, written=written):
+                    self._one(run[index], kind)
             except Unreadable as error:
                 raise DumpError("bad_record", self.place, record=printable(name), offset=run[index][2], detail=str(error)) from error
             add_start(packed + len(held))
@@ -173,10 +200,18 @@ class _Reader:
     def _decoded(self, run: Run) -> tuple[dict[str, CallValue[Any] | bool], bool]:
         """All records of a run, empty where they must be read one by one, and whether numbers in them may be in quotes."""
         if self.typed:
+            text = run.as_object()
+            if not self.marks:
+                with suppress(msgspec.DecodeError):
+                    return decode_plain_calls(text), False
+            marked = leaves.mark_not_numbers(text)
+            if marked is not None:
+                with suppress(msgspec.DecodeError):
+                    found = decode_plain_calls(marked)
+                    self.marks = self.slots.marked = True
+                    return found, False
             with suppress(msgspec.DecodeError):
-                return decode_plain_calls(run.as_object()), False
-            with suppress(msgspec.DecodeError):
-                return decode_written_calls(leaves.quote_not_numbers(run.as_object())), True
+                return decode_written_calls(leaves.quote_not_numbers(text)), True
         return {}, True
 
     def _call(self, name: str, value: bytes, offset: int) -> CallValue[Any] | bool | None:
@@ -218,15 +253,23 @@ class _Reader:
         self.slots.nan_held = True
         self.slots.add_typed(names, settled)
 
-    def _one(self, entry: Entry, *, gradients: bool) -> None:
+    def _one(self, entry: Entry, kind: int) -> None:
         """Add the slots of a record that was not added with the others of its run."""
         before = self.records.slot_start[-1]
         self.slots.forget(before)
-        if gradients and self.typed and self._typed_gradients(entry[1]):
+        if kind == GRADIENTS and self.typed and self._typed_gradients(entry[1]):
             return
         self.slots.forget(before)
         self.slots.nan_held = True
-        self._untyped(*entry, gradients=gradients)
+        found = self._parsed(*entry)
+        if kind == OTHER and entry[0].endswith(SAVED):
+            self._walk("output", found)  # a value that the user saved: it may be of any form
+        elif not isinstance(found, dict):
+            raise Unreadable("no object")
+        elif kind == GRADIENTS:
+            self._untyped_gradients(found)
+        else:
+            self._untyped(found)
 
     def _typed_gradients(self, value: bytes) -> bool:
         """``_typed`` for a ``parameters_grad`` record, whose members are the parameters' names."""
@@ -252,19 +295,16 @@ class _Reader:
             detail = str(error) if isinstance(error, Unreadable) else "a number of thousands of digits"
             raise DumpError("bad_record", self.place, record=printable(key), offset=offset, detail=detail) from error
 
-    def _untyped(self, name: str, value: bytes, offset: int, *, gradients: bool) -> None:
-        found = self._parsed(name, value, offset)
-        if not isinstance(found, dict):
-            raise Unreadable("no object")
-        if gradients:
-            for key, gradient in found.items():
-                slot = f"parameters_grad.{whole_characters(key)}"
-                if isinstance(gradient, list):
-                    for index, inner in enumerate(gradient):
-                        self._walk(slot if index == 0 else f"{slot}.{index}", inner)
-                elif not isinstance(gradient, bool):
-                    self._walk(slot, gradient)
-            return
+    def _untyped_gradients(self, found: dict[str, Any]) -> None:
+        for key, gradient in found.items():
+            slot = f"parameters_grad.{whole_characters(key)}"
+            if isinstance(gradient, list):
+                for index, inner in enumerate(gradient):
+                    self._walk(slot if index == 0 else f"{slot}.{index}", inner)
+            elif not isinstance(gradient, bool):
+                self._walk(slot, gradient)
+
+    def _untyped(self, found: dict[str, Any]) -> None:
         for member, group in (
             ("input_args", "input"),
             ("input_kwargs", "input"),
@@ -297,10 +337,6 @@ class _Reader:
 
 def _refuse_what_is_not_read(members: dict[str, Any], place: str) -> None:
     """Refuse as soon as the members say so, which in real dumps is before the first record."""
-    level, task = members.get("level"), members.get("task")
-    if level == "L1":
-        raise DumpError("level_l1", place)
-    if isinstance(task, str) and task not in READ_TASKS:
-        raise DumpError("task_unsupported", place, task=printable(task))
+    level = members.get("level")
     if isinstance(level, str) and level not in READ_LEVELS:
         raise DumpError("level_unsupported", place, level=printable(level))

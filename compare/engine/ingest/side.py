@@ -12,12 +12,15 @@ import numpy as np
 from compare.engine.errors import DumpError
 from compare.engine.ingest import construct as constructs
 from compare.engine.ingest.archive import Expander
-from compare.engine.ingest.layout import CONSTRUCT, DUMP, STACK, Place, arrange
+from compare.engine.ingest.layout import CONSTRUCT, DATABASE, STACK, Place, arrange
 from compare.engine.ingest.member import Member, Reading, new_digest
-from compare.engine.ingest.records import read_dump
+from compare.engine.ingest.records import read_dump, tables
 from compare.engine.ingest.source import Meter, Progress, Source, os_error, printable
 from compare.engine.ingest.stacks import read_stacks
-from compare.engine.model import Dump, RecordTable, Side
+from compare.engine.ingest.visdb import read_database
+from compare.engine.model import Dump, Side
+
+STRUCTURE = "structure"  # the task of dumps without values: construct.json is all they hold
 
 
 def read_side(sources: Sequence[Source], name: str, progress: Progress | None = None) -> Side:
@@ -34,7 +37,7 @@ def read_side(sources: Sequence[Source], name: str, progress: Progress | None = 
         places = arrange(expander.members, expander.left_aside, shown)
         meter.phase(sum(member.size for place in places for member in place.files.values()), until=1.0)
         digest = new_digest()
-        dumps = [_read(place, meter, digest) for place in places]
+        dumps = [dump for place in places for dump in _dumps(place, meter, digest)]
         left_aside = sorted(expander.left_aside, key=lambda left: (left.path, left.reason))
     if not any(len(dump.records) for dump in dumps):
         raise DumpError("empty_side", dumps[0].place)
@@ -42,25 +45,34 @@ def read_side(sources: Sequence[Source], name: str, progress: Progress | None = 
     return Side(name=name, dumps=dumps, left_aside=left_aside, digest=digest.hexdigest())
 
 
-def _read(place: Place, meter: Meter, digest: Any) -> Dump:
-    dump_file = place.files[DUMP]
+def _dumps(place: Place, meter: Meter, digest: Any) -> Iterator[Dump]:
+    main = place.main
+    if main is None:
+        return
+    if DATABASE in place.files:
+        with _opened(main, meter, digest) as reading:
+            yield from read_database(reading.read, main.place, meter)
+    else:
+        yield _read(place, main, meter, digest)
+
+
+def _read(place: Place, dump_file: Member, meter: Meter, digest: Any) -> Dump:
     with _opened(dump_file, meter, digest) as reading:
         found = read_dump(reading.read, dump_file.place)
     records = found.records
-    recorded = len(records)
     construct = constructs.Construct(records)
     if CONSTRUCT in place.files:
         with _opened(place.files[CONSTRUCT], meter, digest) as reading:
             construct.read(reading.read, place.files[CONSTRUCT].place)
+    if found.task == STRUCTURE and not len(records):
+        construct.record_all()
+    recorded = len(records)
     parent = constructs.parents(records, construct)
     rows = len(records)
     stack, stacks = np.full(rows, -1, dtype=np.int32), list[str]()
     if STACK in place.files:
         with _opened(place.files[STACK], meter, digest) as reading:
             stack, stacks = read_stacks(reading.read, place.files[STACK].place, records.rows, rows)
-    kind, direction, path, class_name = records.columns()
-    slot_start = np.array(records.slot_start, dtype=np.int64)
-    slots = found.slots.table(slot_start)
     return Dump(
         place=dump_file.place,
         task=found.task,
@@ -71,26 +83,7 @@ def _read(place: Place, meter: Meter, digest: Any) -> Dump:
         rank=place.rank,
         has_construct=construct.entries > 0,
         has_stack=bool(stacks),
-        records=RecordTable(
-            name=list(records.rows),
-            kind=kind,
-            direction=direction,
-            call=np.array(records.call, dtype=np.int32),
-            path=path,
-            class_name=class_name,
-            parent=parent,
-            recorded=np.arange(rows) < recorded,
-            slot_start=slot_start,
-            stack=stack,
-        ),
-        slots=slots,
-        paths=list(records.paths),
-        classes=list(records.classes),
-        slot_names=list(found.slots.names),
-        types=list(found.slots.types),
-        dtypes=list(found.slots.dtypes),
-        shapes=list(found.slots.shapes),
-        texts=list(found.slots.texts),
+        **tables(records, found.slots, parent, recorded, stack),
         stacks=stacks,
     )
 

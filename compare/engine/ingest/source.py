@@ -100,15 +100,19 @@ def paths_to_sources(paths: Sequence[Path]) -> list[Source]:
 
 
 def _lone_file(path: Path) -> list[Source]:
-    if path.name != "dump.json":
+    from compare.engine.ingest.layout import numbered_folders  # layout needs this module
+
+    if path.name not in ("dump.json", "debug.json"):
         return [Source(path, path.name)]
-    prefix = _numbered_folders(path.parent)
+    prefix = numbered_folders(path.parent)
     files = [path, *(path.parent / name for name in SIDE_FILES)]
     return [Source(file, prefix + file.name) for file in files if file == path or file.is_file()]
 
 
 def _folder(folder: Path) -> list[Source]:
-    prefix = _numbered_folders(folder) or f"{folder.name}/"
+    from compare.engine.ingest.layout import numbered_folders  # layout needs this module
+
+    prefix = numbered_folders(folder) or f"{folder.name}/"
     found: list[Source] = []
 
     def refuse(error: OSError) -> None:
@@ -121,16 +125,3 @@ def _folder(folder: Path) -> list[Source]:
             if path.is_file():
                 found.append(Source(path, prefix + path.relative_to(folder).as_posix()))
     return found
-
-
-def _numbered_folders(folder: Path) -> str:
-    """``stepN/rankN/``, ``stepN/`` or ``rankN/``: the numbers that the folder's own place says."""
-    from compare.engine.ingest.layout import PROCESS, RANK, STEP  # layout needs this module
-
-    kept: list[str] = []
-    if RANK.fullmatch(folder.name) or PROCESS.fullmatch(folder.name):
-        kept.append(folder.name)
-        folder = folder.parent
-    if STEP.fullmatch(folder.name):
-        kept.insert(0, folder.name)
-    return "".join(f"{name}/" for name in kept)

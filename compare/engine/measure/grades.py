@@ -84,12 +84,12 @@ def grades_of(
     nothing |= silent[0] & silent[1] & ~differences.size
     argument = np.isin(leaf[0], (Leaf.NUMBER, Leaf.TEXT)) | np.isin(leaf[1], (Leaf.NUMBER, Leaf.TEXT)) | _premise(pairs)
     texts = (leaf[0] == Leaf.TEXT) & (leaf[1] == Leaf.TEXT)
-    comparable = (differences.compared.any(axis=1) | texts) & ~differences.size
+    comparable = (differences.compared.any(axis=1) | texts | differences.by_checksum) & ~differences.size
     parameter = pairs.group == Group.PARAMETERS
     judged = comparable & ~argument & ~parameter
     depth = np.sqrt(1.0 + 2.0 * np.maximum(_filled(layer), 0))
     integer = differences.exact & ~argument
-    sudden = judged & (differences.nonfinite | (integer & ~differences.equal))
+    sudden = judged & (differences.nonfinite | ((integer | differences.by_checksum) & ~differences.equal))
     estimate = np.where((judged & ~integer)[:, None], noise.estimate, 0.0)
     backward = pairs.direction == Direction.BACKWARD
     same_forward = bool(differences.equal[judged & ~backward].all())

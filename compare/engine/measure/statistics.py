@@ -3,11 +3,13 @@
 Combining parts p with n_p elements that lie side by side: Max = max, Min = min, Mean = Σ n·mean / Σ n, Norm = √Σ norm².
 Policy: a statistic that is null on one side is left out of the comparison; null on both says nothing. NaN equals NaN and Inf equals the
 same Inf; NaN or Inf on one side only is *nonfinite*. Text compares as text. A scalar is an exact number when it is an integer, else a
-float64.
+float64. Checksums of a single tensor of one dtype on both sides say whether it is equal also where statistics do not reach; how far apart
+it is they cannot say.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,7 +47,7 @@ class Differences:
     ``excess`` = max(|signed| − slack, 0). ``scale`` is what each statistic is measured against: Norm against Norm, Mean against RMS =
     Norm/√n, Max and Min against the largest extreme. ``relative`` = |signed| / scale, NaN where not compared. ``ulps`` are signed, in
     units of the coarser side. ``nonfinite``: NaN or Inf on one side only. ``size``: element counts differ, nothing to compare.
-    ``unlike``: texts, or text against number.
+    ``unlike``: texts, or text against number. ``by_checksum``: no statistic on both sides, but a checksum.
     """
 
     sides: tuple[SideStatistics, SideStatistics]
@@ -61,6 +63,7 @@ class Differences:
     nonfinite: Bool
     size: Bool
     unlike: Bool
+    by_checksum: Bool
     elements: Int64
     tensor_bits: UInt8
     stored_bits: UInt8
@@ -188,7 +191,8 @@ def differences_of(pairs: Pairs, dumps: tuple[Dump, Dump]) -> Differences:
     same = ~compared | (left.values == right.values) | (np.isnan(left.values) & np.isnan(right.values))
     within = several[:, None] & (excess == 0) & np.isin(np.arange(4), (MEAN, NORM))[None, :]
     unlike = np.array([a != b for a, b in zip(left.text, right.text, strict=True)], bool) if len(pairs) else np.zeros(0, bool)
-    equal = (same | within).all(axis=1) & ~nonfinite & ~unlike & ~size
+    checked, matching = _checksums(pairs, dumps)
+    equal = (same | within).all(axis=1) & ~nonfinite & ~unlike & ~size & ~(checked & ~matching)
     return Differences(
         (left, right),
         compared,
@@ -203,10 +207,30 @@ def differences_of(pairs: Pairs, dumps: tuple[Dump, Dump]) -> Differences:
         nonfinite,
         size,
         unlike,
+        checked & ~compared.any(axis=1) & ~size,
         elements,
         tensor_bits,
         coarser,
     )
+
+
+def _checksums(pairs: Pairs, dumps: tuple[Dump, Dump]) -> tuple[Bool, Bool]:
+    """Pairs of one slot each, of one dtype, that both have a checksum (of a tensor as it lies in memory: not of a view); and whether it
+    is the same one.
+    """
+    first = [lists.values[lists.start[:-1]] for lists in pairs.slots]
+    sums = [dump.slots.checksum[at] for dump, at in zip(dumps, first, strict=True)]
+    dtypes = [dump.slots.dtype[at] for dump, at in zip(dumps, first, strict=True)]
+    single = (pairs.slots[0].counts() == 1) & (pairs.slots[1].counts() == 1) & (pairs.relation != Relation.ALIAS)
+    checked: Bool = single & (sums[0] >= 0) & (sums[1] >= 0) & _same_text(dumps[0].dtypes, dumps[1].dtypes, dtypes[0], dtypes[1])
+    return checked, _same_text(dumps[0].texts, dumps[1].texts, sums[0], sums[1])
+
+
+def _same_text(left: Sequence[str], right: Sequence[str], at_left: Int32, at_right: Int32) -> Bool:
+    index = {text: number for number, text in enumerate(left)}
+    translated = np.array([index.get(text, -2) for text in right] + [-1], np.int64)  # -1 = none on both sides
+    same: Bool = translated[at_right] == at_left
+    return same
 
 
 def _kind(values: Float64) -> Int32:

@@ -166,9 +166,12 @@ CALL_NAMES = st.builds(
 GRADIENT_NAMES = st.builds(
     lambda part, tail: f"Module.{part}.Linear.parameters_grad{tail}", st.sampled_from("abc"), st.sampled_from(["", ".0", ".7"])
 )
+DEBUG_NAMES = st.builds(lambda part, count: f"{part}.{count}.debug", st.sampled_from(["loss", "hidden_grad", "a.b"]), st.integers(0, 9))
 RECORDS = st.tuples(
-    st.dictionaries(CALL_NAMES, CALLS | st.booleans(), max_size=5), st.dictionaries(GRADIENT_NAMES, GRADIENTS, max_size=2)
-).map(lambda both: both[0] | both[1])
+    st.dictionaries(CALL_NAMES, CALLS | st.booleans(), max_size=5),
+    st.dictionaries(GRADIENT_NAMES, GRADIENTS, max_size=2),
+    st.dictionaries(DEBUG_NAMES, ARGUMENTS, max_size=2),
+).map(lambda parts: parts[0] | parts[1] | parts[2])
 
 
 @st.composite

@@ -35,6 +35,9 @@ def slots_of_record(name: str, record: dict[str, Any]) -> list[Slot]:
             else:
                 walk(base, Group.PARAMETERS_GRAD, value, found)
         return found
+    if name.endswith(".debug"):
+        walk("output", Group.OUTPUT, record, found)
+        return found
     for member, prefix, group in (
         ("input_args", "input", Group.INPUT),
         ("input_kwargs", "input", Group.INPUT),
@@ -94,6 +97,7 @@ def leaf_slot(name: str, group: Group, leaf: dict[str, Any]) -> Slot:
             elements=elements,
             statistics=statistics,
             checksum=leaf["md5"] if isinstance(leaf.get("md5"), str) else None,
+            text=placements(leaf.get("placements")),
         )
     value = leaf.get("value")
     if value is None:
@@ -110,6 +114,10 @@ def leaf_slot(name: str, group: Group, leaf: dict[str, Any]) -> Slot:
     if isinstance(leaf.get("tensor_stat_index"), int) or isinstance(leaf.get("md5_index"), int):
         return slot(name, group, Leaf.PLACEHOLDER, type=kind)
     return slot(name, group, Leaf.NULL)
+
+
+def placements(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def number(value: Any) -> float | None:

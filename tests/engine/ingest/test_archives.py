@@ -237,9 +237,61 @@ def test_the_same_member_twice_is_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path, held.getvalue()).code == "member_twice"
 
 
-def test_an_archive_inside_an_archive_is_left_aside_and_named(tmp_path: Path) -> None:
-    side = read(tmp_path, {"x.zip": zip_bytes(TREE | {"run/more.zip": zip_bytes(TREE)})})
-    assert ("run/more.zip", "nested_archive") in [(left.path, left.reason) for left in side.left_aside]
+@pytest.mark.parametrize("outer", ["zip", "tar", "tar.gz"])
+@pytest.mark.parametrize("inner", ["zip", "tar", "tar.gz"])
+def test_an_archive_inside_an_archive_is_a_folder_of_its_name(tmp_path: Path, outer: str, inner: str) -> None:
+    flat = {name.rpartition("/")[2]: content for name, content in TREE.items()}
+    ranks = {f"run/step0/rank{rank}.{inner}": PACKERS[inner](flat) for rank in (0, 1)}
+    side = read(tmp_path, {f"x.{outer}": PACKERS[outer](ranks | {"run/notes.md": b"x"})})
+    assert [(dump.step, dump.rank, dump.has_construct, len(dump.stacks)) for dump in side.dumps] == [(0, 0, True, 1), (0, 1, True, 1)]
+    assert side.dumps[1].place == f"x.{outer}/run/step0/rank1.{inner}/dump.json"
+    assert ("run/step0/rank0/x.pt", "tensors_not_read_yet") in [(left.path, left.reason) for left in side.left_aside]
+
+
+def test_archives_two_deep_are_left_aside_and_two_trees_in_one_are_refused(tmp_path: Path) -> None:
+    deep = zip_bytes(TREE | {"more.zip": zip_bytes(TREE)})
+    side = read(tmp_path, {"x.zip": zip_bytes({"inner.zip": deep})})
+    assert ("inner/more.zip", "nested_archive") in [(left.path, left.reason) for left in side.left_aside]
+    assert refusal(tmp_path, zip_bytes(TREE | {"run/more.zip": zip_bytes(TREE)})).code == "two_roots"
+
+
+def test_more_archives_inside_one_than_files_may_be_open(tmp_path: Path) -> None:
+    ranks = {f"rank{rank}.zip": zip_bytes({"dump.json": dump_json()}) for rank in range(1100)}
+    assert len(read(tmp_path, {"x.zip": zip_bytes(ranks)}).dumps) == 1100
+
+
+@pytest.mark.parametrize(
+    ("inner", "code"),
+    [
+        (b"hello", "archive_damaged"),
+        (b"", "archive_damaged"),
+        (zip_bytes(TREE)[:-30], "archive_damaged"),
+        (tar_bytes(TREE)[:-2000], "archive_damaged"),
+        (b"Rar!\x1a\x07\x01\x00", "archive_kind"),
+        (zip_bytes({"../dump.json": b"{}"}), "archive_climbs"),
+        (tar_bytes({"/etc/dump.json": b"{}"}), "archive_climbs"),
+        (zip_bytes({"a.json": b"{}", "./a.json": b"{}"}), "member_twice"),
+    ],
+)
+def test_a_bad_archive_inside_an_archive_is_refused_by_its_place(tmp_path: Path, inner: bytes, code: str) -> None:
+    for outer in ("zip", "tar", "tar.gz"):
+        refused = refusal(tmp_path, PACKERS[outer]({"ranks/rank1.zip": inner}), f"x.{outer}")
+        assert refused.code == code
+        assert code == "member_twice" or refused.where.startswith(f"x.{outer}/ranks/rank1.zip")
+
+
+def test_bombs_inside_archives_are_refused_and_limits_count_over_all_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "BOMB_FROM", 1 << 20)
+    bomb = zip_bytes({"dump.json": bytes(4 << 20)})
+    assert refusal(tmp_path, zip_bytes({"inner.zip": bomb})).code == "archive_bomb"
+    monkeypatch.setattr(limits, "MOST_NESTED", 2)
+    assert refusal(tmp_path, zip_bytes({f"{n}.zip": zip_bytes(TREE) for n in range(3)})).code == "archive_too_many"
+    monkeypatch.setattr(limits, "MOST_NESTED", 9)
+    monkeypatch.setattr(limits, "MOST_MEMBERS", 8)
+    assert refusal(tmp_path, zip_bytes({f"{n}.zip": zip_bytes(TREE) for n in range(3)})).code == "archive_too_many"
+    monkeypatch.setattr(limits, "MOST_MEMBERS", 100)
+    monkeypatch.setattr(limits, "LARGEST_JSON", 4000)
+    assert refusal(tmp_path, zip_bytes({f"{n}.zip": zip_bytes(TREE) for n in range(3)})).code == "archive_too_large"
 
 
 def test_a_full_disk_while_unpacking_is_told_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,6 +42,17 @@ def code(tmp_path: Path, names: list[str]) -> DumpError:
         ("ref_compute_log_prob/step0/rank4", ("ref_compute_log_prob", 0, 4)),
         ("train/step0/rank0", (None, 0, 0)),
         ("steps/ranked", (None, None, None)),
+        ("graph/step0/rank0", ("graph", 0, 0)),
+        ("run/pynative/step3/rank1", ("pynative", 3, 1)),
+        ("actor_update/graph/step0/rank0", ("actor_update/graph", 0, 0)),
+        ("generate/4711/4711/step2/rank1", ("generate", 2, 1)),
+        ("4711/step2/rank1", (None, 2, 1)),
+        ("prof/step_7/actor_update/rank_3/step0/rank3", ("actor_update", 7, 3)),
+        ("prof/step_7/my_stage/rank_3/step0/rank3", ("my_stage", 7, 3)),
+        ("prof/step_7/actor_update/rank_3/step0/proc99", ("actor_update", 7, 3)),
+        ("exp/msprobe_dump/update_actor/old_log_prob/step0/rank2", ("old_log_prob", 0, 2)),
+        ("exp/msprobe_dump/generate/step0/rank4", ("generate", 0, 4)),
+        ("step0/pid77", (None, 0, None)),
         ("step9999999999/rank0", (None, None, 0)),
     ],
 )
@@ -92,7 +103,7 @@ def test_a_real_reinforcement_learning_run_has_its_stages_and_leaves_its_tables_
         "actor_compute_log_prob",
         "actor_update",
     ]
-    assert {left.reason for left in side.left_aside} == {"key_data_not_read_yet"}
+    assert {left.reason for left in side.left_aside} == {"key_data"}
     with zipfile.ZipFile(CORPUS / "rl_run_a.zip") as files:
         dumped = [name for name in files.namelist() if name.split("/")[-1] in ("dump.json", "construct.json", "stack.json")]
         assert len(side.left_aside) == len(files.namelist()) - len(dumped)
@@ -149,12 +160,15 @@ def test_everything_else_is_left_aside_with_its_reason(tmp_path: Path) -> None:
     extra = {
         "run/step0/rank0/dump_tensor_data/a.npy": "tensors_not_read_yet",
         "run/step0/rank0/dump_error_info.log": "log",
-        "run/update_actor_log.jsonl": "log",
-        "run/configurations.json": "key_data_not_read_yet",
-        "run/data/loss/step0/rank0/micro_step0/loss.json": "key_data_not_read_yet",
-        "run/data/loss/step0/rank0/micro_step0/loss.npy": "key_data_not_read_yet",
+        "run/update_actor_log.jsonl": "request_log",
+        "run/4711/dispatch_log.jsonl": "request_log",
+        "run/data/loss/step0/rank0/loss.json": "key_data",
+        "run/compare.vis.db": "database_beside_dumps",
+        "run/configurations.json": "key_data",
+        "run/data/loss/step0/rank0/micro_step0/loss.json": "key_data",
+        "run/data/loss/step0/rank0/micro_step0/loss.npy": "key_data",
         "run/step1/rank0/construct.json": "no_dump_beside",
-        "run/step0/rank0/debug.json": "debug_not_read_yet",
+        "run/step0/rank0/debug.json": "debug_beside_dump",
         "run/notes.md": "not_part_of_a_dump",
     }
     side = read(tmp_path, {"run/step0/rank0/dump.json": DUMP} | dict.fromkeys(extra, b"x"))
@@ -197,3 +211,32 @@ def test_several_paths_make_one_side(tmp_path: Path) -> None:
     (tmp_path / "c.zip").write_bytes(zip_bytes({"step0/rank2/dump.json": DUMP}))
     side = read_side(paths_to_sources([tmp_path / "a", tmp_path / "b/step0/rank1", tmp_path / "c.zip"]), "left")
     assert keys(side) == [(None, 0, 0), (None, 0, 1), (None, 0, 2)]
+
+
+def test_process_folders_that_hold_the_same_rank_become_parts_of_their_own(tmp_path: Path) -> None:
+    names = [f"gen/generate/{process}/step{step}/rank{rank}/dump.json" for process in (4711, 4712) for step in (0, 1) for rank in (0, 1)]
+    assert keys(read(tmp_path, dict.fromkeys(names, DUMP))) == [
+        (f"generate/{process}", step, rank) for process in (4711, 4712) for step in (0, 1) for rank in (0, 1)
+    ]
+    workers = [f"gen/{process}/step0/rank{process - 4711}/dump.json" for process in (4711, 4712)]
+    assert keys(read(tmp_path, dict.fromkeys(workers, DUMP))) == [(None, 0, 0), (None, 0, 1)]
+
+
+def test_inner_steps_of_one_trainer_step_become_parts_of_their_own(tmp_path: Path) -> None:
+    names = [f"run/step_{step}/actor_update/rank_0/step{inner}/rank0/dump.json" for step in (1, 2) for inner in (0, 1)]
+    assert keys(read(tmp_path, dict.fromkeys(names, DUMP))) == [
+        ("actor_update/0", 1, 0),
+        ("actor_update/0", 2, 0),
+        ("actor_update/1", 1, 0),
+        ("actor_update/1", 2, 0),
+    ]
+
+
+def test_both_modes_of_mindspore_are_parts_of_one_run(tmp_path: Path) -> None:
+    names = [f"run/{mode}/step{step}/rank0/dump.json" for mode in ("graph", "pynative") for step in (0, 1)]
+    assert keys(read(tmp_path, dict.fromkeys(names, DUMP))) == [(mode, step, 0) for mode in ("graph", "pynative") for step in (0, 1)]
+
+
+def test_ranks_in_flat_archives_are_known_by_the_archives_names(tmp_path: Path) -> None:
+    side = read(tmp_path, {f"step1/rank{n}.zip": zip_bytes({"dump.json": DUMP, "stack.json": b"{}"}) for n in (1, 0)})
+    assert keys(side) == [(None, 1, 0), (None, 1, 1)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
+import zipfile
 from functools import partial
 from pathlib import Path
 
@@ -15,7 +17,7 @@ from compare.engine.errors import MESSAGES, DumpError
 from compare.engine.ingest import Source, limits, paths_to_sources, read_side
 from compare.engine.ingest.records import read_dump
 from tests.engine.ingest import naive
-from tests.engine.ingest.dumps import CALL, TENSOR, call, dump_json, outcome, read, read_one, zip_bytes
+from tests.engine.ingest.dumps import CALL, CORPUS, TENSOR, call, dump_json, outcome, read, read_one, tar_bytes, zip_bytes
 from tests.engine.ingest.test_differential import as_dump
 
 DEEP = 100_000
@@ -71,11 +73,11 @@ FILES: dict[str, tuple[bytes, str, str]] = {
     "a list 100,000 deep": (b"[" * DEEP, "too_deep", "400"),
     "objects 100,000 deep": (b'{"a":' * DEEP, "too_deep", "400"),
     "an argument 100,000 deep": (record("[" * DEEP + "]" * DEEP), "too_deep", "400"),
-    "a level L1 dump": (dump_json(level="L1"), "level_l1", "L1"),
-    "a level L1 dump that says so at its end": (b'{"data": {"A.b.0.forward": {}}, "level": "L1"}', "level_l1", "L1"),
     "a kernel dump": (dump_json(level="L2"), "level_unsupported", "L2"),
-    "a structure dump": (dump_json({}, task="structure"), "task_unsupported", "structure"),
-    "an exception dump": (dump_json(task="exception_dump"), "task_unsupported", "exception_dump"),
+    "a structure dump without construct.json": (dump_json({}, task="structure"), "empty_side", "no records"),
+    "a kernel dump that says so at its end": (b'{"data": {"A.b.0.forward": {}}, "level": "L2"}', "level_unsupported", "L2"),
+    "1e400 among NaN": (record('{"type": "torch.Tensor", "shape": [1], "Max": NaN, "Min": 1e400}'), "bad_record", "1e400"),
+    "a truncated number": (b'{"data": {"a": {"input_args": [{"type": "int", "value": 1', "json_truncated", "byte 57"),
     "a dump without records": (dump_json({}), "empty_side", "no records"),
 }
 
@@ -223,9 +225,10 @@ def test_missing_forbidden_and_empty_inputs_are_refused(tmp_path: Path, monkeypa
     assert code([Source(tmp_path / "dump.json", "dump.json")]) == "file_forbidden"
 
 
-def test_debug_alone_and_other_json_are_named_for_what_they_are(tmp_path: Path) -> None:
+def test_other_json_files_are_named_for_what_they_are(tmp_path: Path) -> None:
     for files, code in (
-        ({"debug.json": b'{"data": {}}'}, "task_unsupported"),
+        ({"debug.json": b'{"data": {}}'}, "empty_side"),
+        ({"debug.json": b'{"data": {"x.0.debug": {"type": "int", "value": 1e400}}}'}, "bad_record"),
         ({"readme.txt": b"hello"}, "no_dump"),
         ({"construct.json": b"{}", "stack.json": b"{}"}, "no_dump"),
         ({"a.json": b"{}", "b.json": b"{}"}, "no_dump"),
@@ -251,3 +254,53 @@ def test_every_refusal_of_reading_has_an_english_sentence_and_stands_in_the_docu
     for code in used:
         assert code in MESSAGES, code
         assert f"`{code}`" in documented, code
+
+
+def test_a_real_dump_cut_off_at_every_kilobyte_is_refused_with_its_last_complete_record() -> None:
+    with zipfile.ZipFile(CORPUS / "q2_infer_stat.zip") as files:
+        whole = files.read("step0/rank0/dump.json")
+    names = list(json.loads(whole)["data"])
+    for length in range(0, len(whole), 1024):
+        refused = outcome(partial(as_dump, whole[:length], 1 << 18, typed=True))
+        assert isinstance(refused, DumpError)
+        assert refused.code == ("json_truncated" if length else "file_empty")
+        if length > 4096:
+            assert refused.params["record"] in names
+
+
+@pytest.mark.parametrize("byte", [0x00, 0x1F, 0x22, 0x2C, 0x3A, 0x5B, 0x5C, 0x5D, 0x7B, 0x7D, 0x80, 0xC3, 0xFF], ids=hex)
+def test_every_class_of_byte_at_every_place_is_refused_or_read_as_json_reads_it(byte: int) -> None:
+    whole = dump_json({ONE: call(TENSOR | {"Max": float("nan")}, "x")})
+    for position in range(len(whole)):
+        content = whole[:position] + bytes([byte]) + whole[position + 1 :]
+        found = outcome(partial(as_dump, content, 1 << 18, typed=True))
+        if not isinstance(found, DumpError):
+            assert naive.slots_of_columns(found) == naive.slots_of_file(content), position
+
+
+@pytest.mark.parametrize("depth", [398, 399])
+def test_arguments_nested_as_deep_as_the_dumper_goes_are_read_and_one_more_is_refused(depth: int) -> None:
+    depth -= 4  # the object, data, the record and input_args lie around it
+    leaf = json.dumps(TENSOR)
+    content = record("[" * depth + leaf + "]" * depth)
+    found = as_dump(content, 1 << 18, typed=True)
+    assert naive.slots_of_columns(found) == naive.slots_of_file(content)
+    refused = outcome(partial(as_dump, record("[" * 397 + "]" * 397), 1 << 18, typed=True))
+    assert isinstance(refused, DumpError)
+    assert refused.code == "too_deep"
+
+
+def test_a_full_disk_is_said_and_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("compare.engine.ingest.archive._copy", full)
+    monkeypatch.setattr("compare.engine.ingest.archive.tempfile.tempdir", str(tmp_path))
+    for files in (
+        {"a.tar.gz": tar_bytes({"dump.json": dump_json()}, "w:gz")},
+        {"a.zip": zip_bytes({"b.zip": zip_bytes({"dump.json": b""})})},
+    ):
+        refused = outcome(partial(read, tmp_path, files))
+        assert isinstance(refused, DumpError)
+        assert refused.code == "disk_full"
+    assert not list(tmp_path.glob("probe-web-*"))
