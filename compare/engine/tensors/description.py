@@ -93,7 +93,7 @@ class Description:
 
         Raises DumpError (tensor_shape, tensor_bounds, tensor_repeats).
         """
-        shown = {"shape": printed(self.shape), "stride": printed(self.stride), "offset": printed([self.offset])[1:-1]}
+        shown = {"shape": printed(self.shape), "stride": printed(self.stride), "offset": printed(self.offset)}
         numbers = (*self.shape, *self.stride, self.offset)
         fits = len(self.shape) == len(self.stride) <= limits.MOST_DIMENSIONS
         without_zeros = math.prod(length or 1 for length in self.shape[: limits.MOST_DIMENSIONS])
@@ -104,7 +104,7 @@ class Description:
             return
         reach = self.offset + sum((length - 1) * step for length, step in zip(self.shape, self.stride, strict=True))
         if reach >= held:
-            raise DumpError("tensor_bounds", place, **shown, reach=reach + 1, held=held)
+            raise DumpError("tensor_bounds", place, **shown, reach=printed(reach + 1), held=held)
         if self.size > held and self.size > limits.MOST_REPEATED:
             raise DumpError("tensor_repeats", place, elements=self.size, held=held, limit=limits.MOST_REPEATED)
 
@@ -119,7 +119,9 @@ def contiguous_stride(shape: Sequence[int], *, columns_first: bool = False) -> t
     return tuple(strides if columns_first else reversed(strides))
 
 
-def printed(numbers: Sequence[int]) -> str:
-    """Numbers for a message: ``[2, 3]``, of bounded length."""
-    shown = [str(number) if abs(number) <= LARGEST_INT else "…" for number in numbers[:PRINTED_DIMENSIONS]]
-    return f"[{', '.join(shown)}{', …' if len(numbers) > PRINTED_DIMENSIONS else ''}]"
+def printed(value: int | Sequence[int]) -> str:
+    """A number or numbers for a message: ``2``, ``[2, 3]``, of bounded length."""
+    if isinstance(value, int):
+        return str(value) if abs(value) <= LARGEST_INT else "…"
+    shown = [printed(number) for number in value[:PRINTED_DIMENSIONS]]
+    return f"[{', '.join(shown)}{', …' if len(value) > PRINTED_DIMENSIONS else ''}]"

@@ -37,7 +37,7 @@ class TensorFile:
         A view of the mapped file, of its byte order, wherever numpy can look at the bytes as they are; a copy of bool, complex32,
         conjugated, negated, and big-endian bfloat16.
         """
-        array = self._decode(self.stored)
+        array = np.asarray(self._decode(self.stored))  # arithmetic makes scalars of arrays without dimensions
         array.flags.writeable = False
         return array
 
@@ -45,8 +45,8 @@ class TensorFile:
         """The elements in row-major order of the shape, whatever the strides: 1-d, ``elements`` at a time, the last chunk shorter.
 
         ``dtype`` is float64 or float32; complex tensors come as the complex type of twice the width. NaN and Inf stay. int64 and uint64
-        beyond 2⁵³ (2²⁴ in float32) are rounded. Chunks of two tensors of one size fit each other. Memory: one chunk. An empty tensor has
-        no chunk. A chunk may share memory with the file and is not to be written to.
+        beyond 2⁵³ (2²⁴ in float32) are rounded, float64 beyond float32 is Inf. Chunks of two tensors of one size fit each other. Memory: a
+        chunk. An empty tensor has no chunk. A chunk may share memory with the file and is not to be written to.
         """
         wide = np.dtype(dtype)
         if self.description.element.value.kind == "c":
@@ -82,7 +82,8 @@ class TensorFile:
         if element.width == 1 and element.name.startswith("float8") and not self.description.negative:
             widened: Array = _float8_values(element.name).astype(dtype)[stored]
             return widened
-        return self._decode(stored).astype(dtype, copy=False)
+        with np.errstate(over="ignore", invalid="ignore"):  # float64 beyond float32 is Inf, as said
+            return self._decode(stored).astype(dtype, copy=False)
 
 
 def open_tensor(source: Path | IO[bytes], place: str) -> TensorFile:

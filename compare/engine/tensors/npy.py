@@ -17,7 +17,7 @@ KEYS = {"descr", "fortran_order", "shape"}
 TYPE = re.compile(r"([<>|=]?)([a-zA-Z?])(\d{0,4})")
 BYTE_ORDERS: dict[str, ByteOrder] = {"<": "little", ">": "big"}
 CODES = {"b1": "bool", "?": "bool"} | {
-    element.stored: name for name, element in ELEMENT_TYPES.items() if element.value.kind in "fciu" and name == element.value.name
+    element.stored: name for name, element in ELEMENT_TYPES.items() if element.stored[0] == element.value.kind
 }
 
 
@@ -71,15 +71,17 @@ def _describe(header: str, held: int, place: str) -> Description:
 
 
 def _type(code: object, place: str) -> tuple[str, ByteOrder]:
-    found = TYPE.fullmatch(code) if isinstance(code, str) else None
+    if not isinstance(code, str):  # numpy writes records as a list of their fields
+        raise DumpError("tensor_dtype", place, dtype=type(code).__name__)
+    found = TYPE.fullmatch(code)
     if found is None:
-        raise DumpError("tensor_dtype", place, dtype=printable(str(code)[:80]))
+        raise DumpError("tensor_dtype", place, dtype=printable(code))
     order, kind, width = found.groups()
     if kind == "O":
         raise DumpError("npy_objects", place)
     name = CODES.get(kind + width)
     if name is None:
-        raise DumpError("tensor_dtype", place, dtype=printable(str(code)))
+        raise DumpError("tensor_dtype", place, dtype=printable(code))
     return name, BYTE_ORDERS.get(order, "little")
 
 

@@ -45,28 +45,23 @@ class _Machine:
         self.offset = 0
 
     def run(self, program: bytes) -> object:
-        for name, argument in self._instructions(program):
-            if name == "STOP":
-                if self.offset + 1 != len(program):
-                    raise self.broken("bytes follow its end")
-                value = self.pop()
-                if self.stack:
-                    raise self.broken("values are left over")
-                return value
-            self._step(name, argument)
-        raise self.broken("it has no end")
-
-    def _instructions(self, program: bytes) -> Iterator[tuple[str, object]]:
         instructions = pickletools.genops(program)
-        while True:
-            try:
-                opcode, argument, position = next(instructions)
-            except StopIteration:
-                return
-            except (ValueError, OverflowError, EOFError) as error:
-                raise self.broken("an instruction is cut off or unknown") from error
-            self.offset = position or 0
-            yield opcode.name, argument
+        while (instruction := self._next(instructions))[0] != "STOP":
+            self._step(*instruction)
+        if self.offset + 1 != len(program):
+            raise self.broken("bytes follow its end")
+        value = self.pop()
+        if self.stack:
+            raise self.broken("values are left over")
+        return value
+
+    def _next(self, instructions: Iterator[tuple[pickletools.OpcodeInfo, object, int | None]]) -> tuple[str, object]:
+        try:
+            opcode, argument, position = next(instructions)
+        except ValueError as error:
+            raise self.broken("the next instruction is cut off, unknown or missing") from error
+        self.offset = position or 0
+        return opcode.name, argument
 
     def _step(self, name: str, argument: object) -> None:
         if name in VALUES:
@@ -111,6 +106,10 @@ class _Machine:
         elif name == "REDUCE":
             arguments, function = self.pop(), self.pop()
             self.stack.append(self.rebuilder.call(function, arguments, self.offset))
+        elif name == "BUILD":
+            self.pop()
+            if not isinstance(self.top(), Beside):
+                raise self.broken("something gets attributes that may have none")
         elif name not in IGNORED:
             raise DumpError("tensor_instruction", self.place, instruction=name, offset=self.offset)
 
@@ -148,5 +147,9 @@ class _Machine:
 
 
 def kind_of(value: object) -> str:
-    """What a value that is no tensor is called in a message."""
-    return f"the name {value.text}" if isinstance(value, Name) else f"a {type(value).__name__.lower()}"
+    """What a value that is no tensor is called in a message: ``OrderedDict`` of a state dict, ``list``, ``None``."""
+    if isinstance(value, Beside):
+        value = value.name
+    if isinstance(value, Name):
+        return value.text.rpartition(".")[2]
+    return "None" if value is None else type(value).__name__

@@ -10,7 +10,7 @@ from typing import Any, TypeGuard
 import yaml
 
 from compare.engine.errors import DumpError, printable
-from compare.engine.tensors.description import ELEMENT_TYPES, Description
+from compare.engine.tensors.description import ELEMENT_TYPES, LARGEST_INT, Description
 
 BYTES = "bytes"
 
@@ -81,7 +81,9 @@ class Rebuilder:
                 if device.startswith("meta"):
                     raise DumpError("tensor_no_data", self.place)
                 dtype = self.table.storages[text]
-                return Storage(dtype, key, elements * (1 if dtype == BYTES else ELEMENT_TYPES[dtype].width))
+                size = elements * (1 if dtype == BYTES else ELEMENT_TYPES[dtype].width)
+                if size <= LARGEST_INT:
+                    return Storage(dtype, key, size)
         raise self.broken(offset, "a persistent id names no storage")
 
     def call(self, function: object, arguments: object, offset: int) -> object:
