@@ -5,7 +5,10 @@ A code is part of the product's face: the browser translates it, the command lin
 
 from __future__ import annotations
 
+import errno
 from typing import Any
+
+LONGEST_PRINTED_NAME = 300
 
 # code → (what is wrong, what to do). {place} and the members of params may be used in both.
 MESSAGES: dict[str, tuple[str, str]] = {
@@ -135,6 +138,55 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "archive_too_many": ("It holds more than {limit} files", "Leave the tensor files out: statistics are enough to start"),
     "archive_too_large": ("Its json files unpack to more than {limit} GiB", "Split it by step or rank"),
     "member_twice": ("It holds {member} twice", "Pack the folder again"),
+    # Reading tensors
+    "tensor_unknown": ("Its first bytes are those of no .pt and no .npy file", "Give the file as the dumper wrote it"),
+    "tensor_legacy": (
+        "It is in the format that torch.save wrote before torch 1.6, which only running it could read",
+        "Load it with torch and save it again",
+    ),
+    "tensor_script": ("It is a TorchScript archive, a program and no tensor", "Give the tensor files that the dumper wrote"),
+    "tensor_truncated": (
+        "It breaks off after {size} bytes",
+        "The job was killed or the copy broke off: dump again, or copy the file again",
+    ),
+    "tensor_damaged": ("It is damaged: {detail}", "Dump again, or copy the file again"),
+    "tensor_checksum": ("The bytes of {record} do not match their checksum", "Dump again, or copy the file again"),
+    "tensor_record_missing": ("It holds no {record}", "Dump again, or copy the file again"),
+    "tensor_record_twice": ("It holds {record} twice", "Dump again, or copy the file again"),
+    "tensor_instruction": (
+        "Its data.pkl uses the pickle instruction {instruction} at byte {offset}, which no tensor needs; nothing was executed",
+        "Save the tensor alone, with torch.save(tensor, file)",
+    ),
+    "tensor_name": (
+        "Its data.pkl names {name} at byte {offset}, which is not known to make a tensor; nothing was executed",
+        "Save the tensor alone, with torch.save(tensor, file)",
+    ),
+    "tensor_description": (
+        "Its data.pkl describes no tensor at byte {offset}: {detail}",
+        "Save the tensor alone, with torch.save(tensor, file)",
+    ),
+    "tensor_content": ("It holds {found}, not one tensor", "Save the tensor alone, with torch.save(tensor, file)"),
+    "tensor_quantised": ("Quantised tensors are not read", "Save tensor.dequantize()"),
+    "tensor_sparse": ("Sparse and nested tensors are not read", "Save tensor.to_dense(), or the parts"),
+    "tensor_no_data": ("It describes a tensor without numbers, on the meta device or deferred", "Save it after its numbers were computed"),
+    "tensor_dtype": ("Elements of type {dtype} are not read", "Save the tensor as float32"),
+    "tensor_shape": (
+        "No tensor has shape {shape}, strides {stride} and offset {offset}",
+        "Dump again, or copy the file again",
+    ),
+    "tensor_bounds": (
+        "Shape {shape}, strides {stride} and offset {offset} reach element {reach} of a storage of {held}",
+        "Dump again, or copy the file again",
+    ),
+    "tensor_repeats": (
+        "It repeats {held} stored elements until they are {elements}; at most {limit} are read",
+        "Save the tensor before it is expanded",
+    ),
+    "tensor_storage": ("{record} should hold {expected} bytes and holds {held}", "Dump again, or copy the file again"),
+    "tensor_byte_order": ("It calls its byte order {order}", "Dump again, or copy the file again"),
+    "tensor_too_large": ("It unpacks to more than {limit} GiB", "Give it unpacked"),
+    "npy_header": ("Its .npy header is not one: {detail}", "Save the array with numpy.save"),
+    "npy_objects": ("It holds Python objects, which only running them could read", "Save an array of numbers"),
 }
 
 
@@ -154,6 +206,23 @@ class DumpError(Exception):
     def sentence(self) -> str:
         what, hint = MESSAGES[self.code]
         return f"{self.where}: {what.format(**self.params)}. {hint.format(**self.params)}"
+
+
+def os_error(error: OSError, where: str) -> DumpError:
+    """The refusal that an operating-system error stands for."""
+    if isinstance(error, FileNotFoundError):
+        return DumpError("file_missing", where)
+    if isinstance(error, PermissionError):
+        return DumpError("file_forbidden", where)
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return DumpError("disk_full", where)
+    return DumpError("file_unreadable", where, reason=error.strerror or type(error).__name__)
+
+
+def printable(text: str) -> str:
+    """A sender's name for a message: one line, no control characters, of bounded length, and always encodable."""
+    shown = "".join(letter if letter.isprintable() else "\ufffd" for letter in text[: LONGEST_PRINTED_NAME + 1])
+    return shown if len(text) <= LONGEST_PRINTED_NAME else shown[:LONGEST_PRINTED_NAME] + "…"
 
 
 class Cancelled(Exception):

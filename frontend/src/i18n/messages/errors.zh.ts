@@ -105,4 +105,32 @@ export const errors: Record<string, string> = {
   archive_too_many: "其中的文件超过 {limit} 个。请去掉张量文件：先用统计量即可",
   archive_too_large: "其中的 json 文件解压后超过 {limit} GiB。请按 step 或 rank 拆分",
   member_twice: "其中 {member} 出现了两次。请重新打包该文件夹",
+
+  // 读取张量
+  tensor_unknown: "文件开头既不是 .pt 也不是 .npy。请提供 dump 工具写出的原始文件",
+  tensor_legacy: "这是 torch 1.6 之前的 torch.save 格式，只有执行其中的代码才能读取。请用 torch 加载后重新保存",
+  tensor_script: "这是 TorchScript 归档，内容是程序而不是张量。请提供 dump 工具写出的张量文件",
+  tensor_truncated: "文件在第 {size} 字节处中断。任务被终止或复制不完整：请重新 dump，或重新复制文件",
+  tensor_damaged: "文件已损坏：{detail}。请重新 dump，或重新复制文件",
+  tensor_checksum: "{record} 的内容与校验和不符。请重新 dump，或重新复制文件",
+  tensor_record_missing: "其中没有 {record}。请重新 dump，或重新复制文件",
+  tensor_record_twice: "其中有两个 {record}。请重新 dump，或重新复制文件",
+  tensor_instruction:
+    "data.pkl 在第 {offset} 字节处使用了 pickle 指令 {instruction}，张量不需要它；没有执行任何代码。请用 torch.save(tensor, file) 单独保存张量",
+  tensor_name:
+    "data.pkl 在第 {offset} 字节处引用了 {name}，它不是已知的张量构造方式；没有执行任何代码。请用 torch.save(tensor, file) 单独保存张量",
+  tensor_description: "data.pkl 在第 {offset} 字节处描述的不是张量：{detail}。请用 torch.save(tensor, file) 单独保存张量",
+  tensor_content: "其中保存的是 {found}，而不是单个张量。请用 torch.save(tensor, file) 单独保存张量",
+  tensor_quantised: "不支持量化张量。请保存 tensor.dequantize()",
+  tensor_sparse: "不支持稀疏张量和嵌套张量。请保存 tensor.to_dense()，或分别保存各部分",
+  tensor_no_data: "其中描述的张量没有数值：它在 meta 设备上，或尚未计算。请在数值算出之后再保存",
+  tensor_dtype: "不支持元素类型 {dtype}。请以 float32 保存张量",
+  tensor_shape: "不存在形状 {shape}、步长 {stride}、偏移 {offset} 的张量。请重新 dump，或重新复制文件",
+  tensor_bounds: "形状 {shape}、步长 {stride}、偏移 {offset} 会读到第 {reach} 个元素，而存储只有 {held} 个。请重新 dump，或重新复制文件",
+  tensor_repeats: "它把 {held} 个存储元素重复成 {elements} 个，最多支持 {limit} 个。请在 expand 之前保存张量",
+  tensor_storage: "{record} 应有 {expected} 字节，实际为 {held} 字节。请重新 dump，或重新复制文件",
+  tensor_byte_order: "其中写的字节序是 {order}，无法识别。请重新 dump，或重新复制文件",
+  tensor_too_large: "解压后超过 {limit} GiB。请提供未压缩的文件",
+  npy_header: ".npy 文件头无效：{detail}。请用 numpy.save 保存数组",
+  npy_objects: "其中保存的是 Python 对象，只有执行其中的代码才能读取。请保存数值数组",
 };
