@@ -77,6 +77,7 @@ ARCHIVE = re.compile(r"\.(zip|tar|tar\.gz|tgz)$", re.IGNORECASE)
 STEP, RANK = re.compile(r"step_?[0-9]+"), re.compile(r"(rank_?[0-9]*|(proc|pid)_?[0-9]+)")
 SIDE_FILES = ("dump.json", "construct.json", "stack.json")
 WORTH_REPACKING = 1 << 20
+BIG = 0xF0000000  # from here on sizes and places take eight bytes: a little below 4 GiB, for what does not shrink grows a little
 
 
 class Member:
@@ -170,7 +171,7 @@ class Entry:
         self.member = member
         self.name = member.name.encode("utf-8", "replace")
         self.packed = member.name.lower().endswith((".json", ".jsonl"))  # tensors hardly shrink
-        self.is_big = member.size > 0xF0000000  # a little below 4 GiB: what does not shrink grows a little
+        self.is_big = member.size > BIG
         self.at = self.crc = self.stored = 0
 
     def about(self) -> bytes:
@@ -188,7 +189,7 @@ class Entry:
     def listed(self) -> bytes:
         """Its line in the directory."""
         sizes, at, extra = (self.stored, self.member.size), self.at, b""
-        if self.is_big or at > 0xF0000000:
+        if self.is_big or at > BIG:
             extra = struct.pack("<HHQQQ", 1, 24, self.member.size, self.stored, at)
             sizes, at = (0xFFFFFFFF, 0xFFFFFFFF), 0xFFFFFFFF
         line = b"PK\1\2" + struct.pack("<H", 3 << 8 | 45) + self.about() + struct.pack("<LLL", self.crc, *sizes)
@@ -265,7 +266,7 @@ class Zipped(Parcel):
     def directory(self, at: int) -> bytes:
         lines = b"".join(entry.listed() for entry in self.entries)
         count, end = len(self.entries), b""
-        if at + len(lines) > 0xF0000000 or count >= 0xFFFF:
+        if at + len(lines) > BIG or count >= 0xFFFF:
             end = b"PK\6\6" + struct.pack("<QHHLLQQQQ", 44, 45, 45, 0, 0, count, count, len(lines), at)
             end += b"PK\6\7" + struct.pack("<LQL", 0, at + len(lines), 1)
         few, short, near = min(count, 0xFFFF), min(len(lines), 0xFFFFFFFF), at if not end else 0xFFFFFFFF

@@ -62,4 +62,4 @@ def _in_force() -> Q:
 
 
 def _sum(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
