@@ -1,4 +1,4 @@
-"""What the database remembers: uploads, runs, comparisons, their parts, and links. Heavy results are files, never one row a node.
+"""What the database remembers: uploads, runs, comparisons, their parts, links, and tokens. Heavy results are files, never one row a node.
 
 Runs and comparisons are jobs: rows that wait for a worker. A row is the truth about its job and the broker is only a bell, so every change
 of state is a compare-and-set (``services/work.py``), and a bell that was lost is rung again (``services/recovery.py``).
@@ -116,12 +116,14 @@ class Upload(models.Model):
     """A file on its way in (tus 1.0). How far it is says the size of ``uploads/<id>.part``, which survives a killed server; no column does.
 
     ``sha256`` and ``blob`` are set when all bytes are there; ``run`` when a run took it, so that a repeated request finds the same run.
+    ``declared_sha256`` is what its sender says that the bytes will sum to, "" = nothing; other bytes are not kept.
     """
 
     id = models.CharField(max_length=32, primary_key=True, default=new_slug, editable=False)
     name = models.CharField(max_length=1024)
     length = models.BigIntegerField()
     sha256 = models.CharField(max_length=64, blank=True)
+    declared_sha256 = models.CharField(max_length=64, blank=True, default="")
     blob = models.ForeignKey(Blob, null=True, blank=True, on_delete=models.PROTECT, related_name="uploads")
     run = models.ForeignKey(Run, null=True, blank=True, on_delete=models.CASCADE, related_name="uploads")
     expires_at = models.DateTimeField(db_index=True)
@@ -150,6 +152,7 @@ class Comparison(Job):
     right = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="as_right")
     options = models.JSONField(default=dict, blank=True)
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
+    opened_at = models.DateTimeField(null=True, blank=True)  # when somebody last looked at it, to the hour
     example = models.CharField(max_length=32, blank=True)  # which shipped example it is, "" = none
 
     # What a list shows, copied from the verdict document as soon as that is known; the document itself is a file.
@@ -194,3 +197,20 @@ class ShareLink(models.Model):
 
     def __str__(self) -> str:
         return self.id
+
+
+class ApiToken(models.Model):
+    """Lets a script on another machine send dumps. The token itself is shown once and not kept: ``sha256`` is its sum."""
+
+    name = models.CharField(max_length=100)
+    sha256 = models.CharField(max_length=64, unique=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+    last_used_at = models.DateTimeField(null=True, blank=True)
+    expires_at = models.DateTimeField(null=True, blank=True)
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ("-created_at", "-id")
+
+    def __str__(self) -> str:
+        return self.name

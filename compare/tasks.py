@@ -10,7 +10,7 @@ from celery.signals import task_failure
 from django.core.cache import cache
 
 from compare.models import Comparison, Run
-from compare.services import comparisons, recovery, runs
+from compare.services import comparisons, recovery, retention, runs
 
 HOUR = 3600
 
@@ -35,6 +35,7 @@ def reap_interrupted() -> None:
     recovery.reap_interrupted()
     if cache.add("swept", True, timeout=HOUR):
         recovery.sweep()
+        retention.remove_unused()
 
 
 @task_failure.connect

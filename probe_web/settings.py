@@ -160,9 +160,17 @@ CACHES = {
 
 # --- Uploads ------------------------------------------------------------------------------------------------------------------------
 
+# True: who sends dumps or asks for comparisons from another machine shows a token (manage.py token) or the start-up key (docs/adr/0007).
+UPLOAD_REQUIRES_TOKEN = env.bool("PROBE_UPLOAD_REQUIRES_TOKEN", default=False)
 UPLOAD_MAX_BYTES = env.int("PROBE_UPLOAD_MAX_BYTES", default=64 * 1024**3)
 # Loose files in one run; an archive is one.
 UPLOAD_MAX_FILES = env.int("PROBE_UPLOAD_MAX_FILES", default=10_000)
+# Uploads that no run has taken yet, of all senders together.
+UPLOAD_MAX_OPEN = env.int("PROBE_UPLOAD_MAX_OPEN", default=50_000)
+# Bytes of all that was uploaded, and of what is still to arrive of it; 0 = as much as the disk holds.
+STORED_MAX_BYTES = env.int("PROBE_STORED_MAX_BYTES", default=0)
+# Comparisons that nobody opened for this many days are removed, and so are runs that no comparison uses; 0 = everything is kept.
+KEEP_UNUSED_DAYS = env.float("PROBE_KEEP_UNUSED_DAYS", default=0.0)
 # An upload that nobody continued for this long is thrown away.
 UPLOAD_IDLE_HOURS = env.float("PROBE_UPLOAD_IDLE_HOURS", default=24.0)
 # The product refuses uploads while less than this is free on the data folder's disk.

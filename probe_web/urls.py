@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from django.urls import include, path, re_path
 
+from compare.api.push import push_client
 from probe_web import health, pages
 
 urlpatterns = [
     path("api/v1/", include("compare.api.urls")),
     path("healthz", health.healthz),
     path("readyz", health.readyz),
+    path("push.py", push_client),
     re_path(r"^(?!api/|static/)", pages.page),
 ]
 handler404 = "probe_web.pages.not_found"

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from compare import __version__
+from compare.api import senders
 from compare.api.base import Resource
 from compare.services import examples
 
@@ -25,6 +26,7 @@ class AboutSerializer(serializers.Serializer[Any]):
 
     version = serializers.CharField()
     local_mode = serializers.BooleanField(help_text="No accounts: who reaches the server may use it.")
+    may_send = serializers.BooleanField(help_text="Whether you may send dumps: false where a token or the key is asked of you.")
     public_url = serializers.CharField(help_text="The address that links carry.")
     loopback_only = serializers.BooleanField(help_text="Links open on the server's own machine only.")
     limits = Limits()
@@ -39,7 +41,8 @@ class About(Resource):
         loaded = examples.loaded()
         answer = {
             "version": __version__,
-            "local_mode": True,
+            "local_mode": not settings.UPLOAD_REQUIRES_TOKEN,
+            "may_send": not settings.UPLOAD_REQUIRES_TOKEN or senders.is_known(request),
             "public_url": settings.PUBLIC_URL,
             "loopback_only": settings.LOOPBACK_ONLY,
             "limits": {"upload_bytes": settings.UPLOAD_MAX_BYTES, "run_files": settings.UPLOAD_MAX_FILES},

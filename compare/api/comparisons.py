@@ -15,10 +15,11 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from compare.api import senders
 from compare.api.base import Resource, page, unless_known
 from compare.api.runs import SEARCH, NameAndTags
 from compare.models import Comparison, Run, ShareLink
-from compare.services import comparisons, naming, recovery, sharing
+from compare.services import comparisons, naming, recovery, retention, sharing
 
 JOINED = ("left", "right")
 NUMBER = re.compile(r"\d{1,9}(:\d{1,9})?")
@@ -188,6 +189,8 @@ class ComparisonSerializer(ComparisonBase):
 class Comparisons(Resource):
     """All comparisons, and new ones."""
 
+    permission_classes = (senders.MaySend,)
+
     @extend_schema(operation_id="comparisons_list", parameters=SEARCH, responses=ComparisonRow(many=True))
     def get(self, request: Request) -> Response:
         """The newest comparisons; closed to other machines without the start-up key."""
@@ -213,6 +216,7 @@ class OneComparison(Resource):
     def get(self, request: Request, slug: str) -> HttpResponseBase:
         """State, progress, verdict; cheap to ask again with ``If-None-Match``. A share link's slug opens it too, read only."""
         comparison, link = find_to_read(slug)
+        retention.opened(comparison)
         recovery.look_at(comparison)
         touched = [row.updated_at.timestamp() for row in (comparison, *comparisons.runs_of(comparison))]
         etag = '"' + "-".join(f"{moment:.6f}" for moment in touched) + '"'

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation, TooManyFieldsSent, TooManyFilesSent
+from django.db import InterfaceError, OperationalError
 from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.response import Response
@@ -32,6 +33,10 @@ def handle(error: Exception, context: dict[str, Any]) -> Response:
         headers["Allow"] = ", ".join(context["view"].allowed_methods)
     if refusal.code == "throttled":
         headers["Retry-After"] = str(refusal.params["wait"])
+    if refusal.status == HTTPStatus.SERVICE_UNAVAILABLE:
+        headers["Retry-After"] = "5"
+    if refusal.status == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = "Bearer"
     set_rollback()
     return Response(body(refusal), status=refusal.status, headers=headers)
 
@@ -71,6 +76,12 @@ def as_refusal(error: Exception) -> Refusal | None:
             return Refusal("malformed", detail=type(error).__name__)
         case OSError() if error.errno in storage.DISK_FULL:
             return uploads.disk_full()
+        case OperationalError() | InterfaceError():
+            # SQLite has the same error for a full disk as for everything else.
+            if any(words in str(error) for words in ("disk is full", "No space left on device")):
+                return uploads.disk_full()
+            log.error("the database does not answer", exc_info=error)
+            return Refusal("unavailable", HTTPStatus.SERVICE_UNAVAILABLE)
     return None
 
 

@@ -13,6 +13,7 @@ from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from compare.api import senders
 from compare.api.base import Resource, page, unless_known
 from compare.api.parsers import ArrivedFile, StreamedFiles
 from compare.models import Run
@@ -91,6 +92,7 @@ class NewRunOfFiles(AboutRun):
 class Runs(Resource):
     """All runs, and new ones."""
 
+    permission_classes = (senders.MaySend,)
     parser_classes = (JSONParser, StreamedFiles)
 
     @extend_schema(operation_id="runs_list", parameters=SEARCH, responses=RunSerializer(many=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from email.utils import format_datetime
 from http import HTTPStatus
 from io import BytesIO
@@ -18,6 +19,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse
 
+from compare.api import senders
 from compare.api.base import Resource
 from compare.api.parsers import OffsetStream
 from compare.models import Upload
@@ -25,6 +27,7 @@ from compare.services import uploads
 from compare.services.refusals import Refusal
 
 TUS = "1.0.0"
+SHA256 = re.compile(r"[0-9a-f]{64}")
 RESUMABLE = OpenApiParameter("Tus-Resumable", str, OpenApiParameter.HEADER, required=True, enum=[TUS])
 
 
@@ -77,29 +80,43 @@ class TusResource(Resource):
 class Uploads(TusResource):
     """Where uploads begin."""
 
+    permission_classes = (senders.MaySend,)
+
     @extend_schema(
         operation_id="uploads_create",
         parameters=[
             RESUMABLE,
             OpenApiParameter("Upload-Length", int, OpenApiParameter.HEADER, required=True, description="Bytes of the whole file."),
-            OpenApiParameter("Upload-Metadata", str, OpenApiParameter.HEADER, description="`filename <base64>`: its relative path."),
+            OpenApiParameter(
+                "Upload-Metadata",
+                str,
+                OpenApiParameter.HEADER,
+                description="`filename <base64>`: its relative path. `sha256 <base64 of the hex digest>`: other bytes are not kept, and "
+                "for a known sender (this machine, a token, the key) it is complete at once when the content is here already.",
+            ),
         ],
         request=None,
         responses={201: UploadSerializer},
     )
     def post(self, request: Request) -> Response:
-        """Begin an upload; its address is in ``Location``."""
+        """Begin an upload; its address is in ``Location``. One that is complete at once stands at its length."""
         length = request.headers.get("Upload-Length", "")
         if not (length.isascii() and length.isdigit()) or len(length) > 18:
             raise Refusal("upload_length_required")
         about = metadata(request.headers.get("Upload-Metadata", ""))
-        upload = uploads.create(about.get("filename") or about.get("name") or "upload", int(length))
+        name, declared = about.get("filename") or about.get("name") or "upload", about.get("sha256", "").lower()
+        if declared and not SHA256.fullmatch(declared):
+            raise Refusal("upload_metadata_malformed")
+        here = uploads.of_content(name, int(length), declared) if declared and senders.is_known(request) else None
+        upload = here or uploads.create(name, int(length), declared)
         headers = {"Location": reverse("upload", args=[upload.pk]), **standing(upload)}
         return Response(UploadSerializer(upload).data, status=HTTPStatus.CREATED, headers=headers)
 
 
 class OneUpload(TusResource):
     """One upload on its way."""
+
+    permission_classes = (senders.MaySend,)
 
     @extend_schema(operation_id="uploads_retrieve", responses={200: UploadSerializer})
     def get(self, request: Request, slug: str) -> Response:

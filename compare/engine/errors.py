@@ -58,6 +58,18 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "no_files": ("No file was sent", "Send at least one archive, dump.json or folder"),
     "paths_mismatch": ("{files} files came with {paths} paths", "Send one path a file, in the same order, or none"),
     "bad_name": ("A file name is empty, too long or holds a NUL", "Rename the file"),
+    "uploads_too_many": ("{limit} uploads are open already", "Wait until others are finished, or remove some"),
+    "storage_full": (
+        "All dumps on the server together may have at most {limit} bytes",
+        "Delete runs that nobody needs, or let the operator raise PROBE_STORED_MAX_BYTES",
+    ),
+    "upload_changed": ("The bytes that arrived are not those that were announced", "The file changed while it was sent: send it again"),
+    "token_required": (
+        "This server takes dumps from other machines only with a token or the start-up key",
+        "Ask the person who runs this server for one; scripts send it as Authorization: Bearer",
+    ),
+    "token_invalid": ("The token is unknown, expired or revoked", "Ask the person who runs this server for a new one"),
+    "unavailable": ("The server's database does not answer", "Try again in a moment; nothing that arrived is lost"),
     # Runs and comparisons
     "run_unknown": ("There is no run {run}", "It may have been deleted; upload the dump again"),
     "run_in_use": ("The run is used by {comparisons} comparisons", "Delete them first"),

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from django.db import IntegrityError, transaction
+from django.db.models import Sum
 
 from compare.models import Blob
 from compare.services import storage
@@ -33,6 +34,18 @@ def keep(arrived: Path, sha256: str, size: int) -> Blob:
         place.parent.mkdir(parents=True, exist_ok=True)
         arrived.replace(place)
     return blob
+
+
+def held(sha256: str, size: int) -> Blob | None:
+    """The blob of that content, locked until the transaction ends; None where it is not here, or its file was lost."""
+    blob = Blob.objects.select_for_update().filter(pk=sha256, size=size).first()
+    place = storage.blob(sha256)
+    return blob if blob and place.is_file() and place.stat().st_size == size else None
+
+
+def stored_bytes() -> int:
+    """Bytes of all contents."""
+    return int(Blob.objects.aggregate(bytes=Sum("size"))["bytes"] or 0)
 
 
 def release(digests: Iterable[str]) -> None:

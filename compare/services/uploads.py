@@ -67,26 +67,51 @@ def check_name(name: str) -> str:
     return name
 
 
-def create(name: str, length: int) -> Upload:
-    """Open an upload of ``length`` bytes. Refused where it could not be finished."""
+def create(name: str, length: int, declared_sha256: str = "") -> Upload:
+    """Open an upload of ``length`` bytes, which must sum to ``declared_sha256`` where that is given. Refused where it could not be
+    finished."""
     check_name(name)
     if length > settings.UPLOAD_MAX_BYTES:
         raise Refusal("upload_too_large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE, limit=settings.UPLOAD_MAX_BYTES)
-    arriving = Upload.objects.filter(blob__isnull=True).aggregate(bytes=Sum("length"))["bytes"] or 0
-    if arriving + length > limits.ARRIVING_BYTES:
+    if Upload.objects.filter(run__isnull=True).count() >= settings.UPLOAD_MAX_OPEN:
+        raise Refusal("uploads_too_many", HTTPStatus.TOO_MANY_REQUESTS, limit=settings.UPLOAD_MAX_OPEN)
+    if arriving_bytes() + length > limits.ARRIVING_BYTES:
         raise Refusal("uploads_full", HTTPStatus.REQUEST_ENTITY_TOO_LARGE, limit=limits.ARRIVING_BYTES)
     check_space(length)
-    upload = Upload.objects.create(name=name, length=length, expires_at=timezone.now() + limits.idle_upload())
+    upload = Upload.objects.create(
+        name=name, length=length, declared_sha256=declared_sha256, expires_at=timezone.now() + limits.idle_upload()
+    )
     storage.part(upload.pk).touch()
     if length == 0:
         seal(upload)
     return upload
 
 
+def of_content(name: str, length: int, sha256: str) -> Upload | None:
+    """An upload that is complete at once, because its content is here already; None where it is not.
+
+    Whoever may call this may read, through a run of it, what they only know the sum of: known senders (``api/senders.py``) and no others.
+    """
+    check_name(name)
+    with transaction.atomic():
+        blob = blobs.held(sha256, length)
+        if blob is None:
+            return None
+        return Upload.objects.create(name=name, length=length, sha256=sha256, blob=blob, expires_at=timezone.now() + limits.idle_upload())
+
+
+def arriving_bytes() -> int:
+    """Declared bytes of all uploads that are not complete."""
+    return int(Upload.objects.filter(blob__isnull=True).aggregate(bytes=Sum("length"))["bytes"] or 0)
+
+
 def check_space(coming: int) -> None:
-    """Refuse bytes that would fill the disk."""
+    """Refuse bytes that would fill the disk, or the share of it that an operator gave."""
     if storage.free_bytes() - coming < settings.DISK_RESERVE_BYTES:
         raise disk_full()
+    limit = settings.STORED_MAX_BYTES
+    if limit and blobs.stored_bytes() + arriving_bytes() + coming > limit:
+        raise Refusal("storage_full", HTTPStatus.INSUFFICIENT_STORAGE, limit=limit)
 
 
 def disk_full() -> Refusal:
@@ -130,7 +155,11 @@ def seal(upload: Upload) -> Upload:
         if here != upload.length:
             raise Refusal("upload_incomplete", HTTPStatus.CONFLICT, name=upload.name, offset=here, length=upload.length)
         running = _sums.take(upload.pk, here)
-        upload.sha256 = running.hexdigest() if running else blobs.sha256_of(storage.part(upload.pk))
+        found = running.hexdigest() if running else blobs.sha256_of(storage.part(upload.pk))
+        if upload.declared_sha256 not in ("", found):
+            terminate(upload)
+            raise Refusal("upload_changed", HTTPStatus.CONFLICT)
+        upload.sha256 = found
         upload.save(update_fields=["sha256"])
     with transaction.atomic():
         upload.blob = blobs.keep(storage.part(upload.pk), upload.sha256, upload.length)

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from django.db import InterfaceError, OperationalError
 from rest_framework.exceptions import Throttled
 
 import compare
@@ -78,6 +79,24 @@ def test_a_fault_of_ours_is_500_with_a_reference_that_the_log_has_and_no_traceba
     assert "ZeroDivisionError" in caplog.text
     assert "secret" not in str(body)
     assert "Traceback" not in str(body)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "code"),
+    [
+        (OperationalError("connection refused"), 503, "unavailable"),
+        (InterfaceError("connection already closed"), 503, "unavailable"),
+        (OperationalError("database or disk is full"), 507, "disk_full"),
+    ],
+)
+def test_a_database_that_is_gone_or_full_says_so(api, monkeypatch, error, status, code):
+    def broken(slug):
+        raise error
+
+    monkeypatch.setattr(sharing, "find", broken)
+    response = api.get("/api/v1/comparisons/x/")
+    check(response, status, code)
+    assert response.headers.get("Retry-After") == ("5" if status == 503 else None)
 
 
 def test_a_page_of_another_site_may_not_post(api):

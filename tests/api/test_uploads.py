@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import errno
 import hashlib
+import io
 from datetime import timedelta
 
 import pytest
@@ -152,6 +153,27 @@ def test_open_uploads_together_have_a_limit(tus, monkeypatch):
     monkeypatch.setattr("compare.services.limits.ARRIVING_BYTES", 100)
     assert tus.create(60).status_code == 201
     assert problem(tus.create(60)) == (413, "uploads_full")
+
+
+def test_uploads_that_no_run_took_are_counted(tus, settings):
+    settings.UPLOAD_MAX_OPEN = 2
+    open_, complete = tus.create(6)["Location"], tus.send(b"abc")
+    assert problem(tus.create(1)) == (429, "uploads_too_many")
+    tus.delete(open_)
+    assert tus.create(1).status_code == 201
+    tus.client.post("/api/v1/runs/", {"uploads": [complete]}, format="json")
+    assert tus.create(1).status_code == 201
+
+
+def test_all_that_is_stored_or_arriving_together_has_a_limit_where_an_operator_sets_one(tus, settings):
+    settings.STORED_MAX_BYTES = 10
+    tus.send(b"abcd")
+    going_on = tus.create(5)["Location"]
+    assert problem(tus.create(2)) == (507, "storage_full")
+    assert tus.create(1).status_code == 201
+    assert tus.patch(going_on, 0, b"12345").status_code == 204, "what was begun is finished"
+    multipart = tus.client.post("/api/v1/runs/", {"files": [io.BytesIO(b"x" * 50)]})
+    assert (multipart.status_code, multipart.json()["code"]) == (507, "storage_full")
 
 
 def test_an_upload_that_would_fill_the_disk_is_refused_at_creation(tus, monkeypatch):
