@@ -37,7 +37,7 @@ export function Crumbs({ comparison, part }: { comparison: Comparison; part: str
       </span>
       {part === null ? null : (
         <>
-          <span className={styles.slash} aria-hidden="true">
+          <span className={`${styles.slash} ${styles.beforePart}`} aria-hidden="true">
             /
           </span>
           <span className={styles.part} title={part}>

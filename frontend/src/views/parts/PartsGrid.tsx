@@ -14,6 +14,8 @@ interface Props {
   first: number | null;
   /** `n` of the cell that takes the focus. */
   entry: number | null;
+  /** The reader comes back from that part. */
+  returned: boolean;
   names: Record<"left" | "right", string>;
   onOpen: (n: number) => void;
 }
@@ -21,7 +23,7 @@ interface Props {
 const LABEL_WIDTH = 224;
 
 /** Stage × step, one cell a part. One stop of the Tab key; arrows move, Enter opens. */
-export function PartsGrid({ parts, first, entry, names, onOpen }: Props) {
+export function PartsGrid({ parts, first, entry, returned, names, onOpen }: Props) {
   const { t } = useI18n();
   const matrix = useMemo(() => matrixOf(parts), [parts]);
   const box = useRef<HTMLDivElement>(null);
@@ -34,13 +36,19 @@ export function PartsGrid({ parts, first, entry, names, onOpen }: Props) {
   const table = useRef<HTMLTableElement>(null);
   const cellOf = (n: number | null) => table.current?.querySelector<HTMLElement>(`[data-part="${n}"]`) ?? null;
 
-  // Only where nothing else has it: a reader who came by keyboard to somewhere else is not taken away.
+  // Only where nothing else has it: a reader who came by keyboard to somewhere else is not taken away. Not before the width is known, since
+  // the cells take their places by it.
+  const measured = width > 0;
   useEffect(() => {
-    if (document.activeElement !== document.body) return;
+    if (!measured || document.activeElement !== document.body) return;
     const cell = table.current?.querySelector<HTMLElement>(`[data-part="${entry}"]`);
     cell?.focus({ preventScroll: true });
-    cell?.scrollIntoView?.({ block: "nearest", inline: "center" });
-  }, [entry]);
+    const scroller = box.current;
+    if (cell == null || scroller === null) return;
+    scroller.scrollLeft += cell.getBoundingClientRect().left - scroller.getBoundingClientRect().left - scroller.clientWidth / 2;
+    // Whoever comes for the first time reads the verdict above, however far down the cell is.
+    if (returned) cell.scrollIntoView({ block: "nearest" });
+  }, [entry, measured, returned]);
 
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || current === null) return;
@@ -153,7 +161,7 @@ interface Shape {
 export function shapeOf({ stages, steps }: PartsMatrix, width: number, phone: boolean, staged: boolean): Shape {
   const digits = Math.max(1, ...steps.map((step) => `${step ?? ""}`.length));
   const size = steps.length <= 12 ? "roomy" : steps.length <= 36 ? "even" : "dense";
-  const wanted = phone ? 44 : { roomy: 56, even: 34, dense: 26 }[size];
+  const wanted = phone ? 48 : { roomy: 56, even: 34, dense: 26 }[size];
   const cell = Math.max(wanted, digits * 7 + 8);
   const label = !staged ? (phone ? 0 : 48) : LABEL_WIDTH;
   const perBlock = width === 0 || (phone && stages.length > 1) ? steps.length : Math.floor((width - label - 32) / cell);

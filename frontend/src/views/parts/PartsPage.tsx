@@ -56,7 +56,7 @@ export function PartsPage({ comparison, verdict, from }: Props) {
           </>
         }
       />
-      <PartsGrid parts={verdict.parts} first={first} entry={entry} names={names} onOpen={openPart} />
+      <PartsGrid parts={verdict.parts} first={first} entry={entry} returned={entry === from} names={names} onOpen={openPart} />
       <PartsList parts={verdict.parts} first={first} names={names} />
     </div>
   );

@@ -1,4 +1,4 @@
-import type { Comparison, RunPart, RunVerdict } from "../../api/types";
+import type { Comparison, Origin, RunPart, RunVerdict } from "../../api/types";
 import type { Messages } from "../../i18n";
 import { splitHeadline } from "../../ui/headline";
 import type { Language } from "../../ui/preferences";
@@ -27,10 +27,15 @@ export function partName(part: RunPart, t: Messages): string {
   return stage === "–" ? step : `${step} · ${stage}`;
 }
 
+/** Of the numbers the Norm alone: `max_rel` is the worse of Max and Min, and only the part itself says which. */
+function divergenceWhat(origin: Origin, t: Messages): string {
+  return originWhat({ ...origin, evidence: { norm_rel: origin.evidence.norm_rel ?? null } }, t.compare);
+}
+
 /** Where the part parts first and what it is, or why it has no such place. */
 export function partReason(part: RunPart, names: Record<"left" | "right", string>, t: Messages): { where: string; what: string } {
   const origin = part.first_divergence;
-  if (origin !== null) return { where: placeName(origin.module), what: originWhat(origin, t.compare) };
+  if (origin !== null) return { where: placeName(origin.module), what: divergenceWhat(origin, t) };
   const difference = part.first_difference;
   switch (part.verdict) {
     case "diverged":
@@ -62,7 +67,7 @@ export function runSentence(verdict: RunVerdict, language: Language, t: Messages
   const [where, what] = splitHeadline(verdict.headline[language]);
   if (where !== "") return { where, what: what.replace(/^ — /, "") };
   const origin = firstPart(verdict)?.first_divergence ?? null;
-  return { where: what, what: origin === null ? "" : originWhat(origin, t.compare) };
+  return { where: what, what: origin === null ? "" : divergenceWhat(origin, t) };
 }
 
 /** `2 of 12 parts diverge · 10 identical` */
