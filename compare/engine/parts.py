@@ -76,8 +76,9 @@ def _grouped(dumps: Sequence[Dump], rows: Sequence[int]) -> dict[PartKey, list[i
         groups.setdefault((dumps[row].stage, dumps[row].step), []).append(row)
 
     def place(key: PartKey) -> tuple[int, int]:
+        """What happened first: by step, and within a step along the pipeline."""
         stage, step = key
-        return (PIPELINE.index(stage) if stage in PIPELINE else len(PIPELINE), step if step is not None else -1)
+        return (step if step is not None else -1, PIPELINE.index(stage) if stage in PIPELINE else len(PIPELINE))
 
     return {key: groups[key] for key in sorted(groups, key=place)}
 

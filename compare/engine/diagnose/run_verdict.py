@@ -73,7 +73,8 @@ def _first(row: JsonObject) -> JsonObject:
 
 
 def _headline(word: str, rows: Sequence[JsonObject], first: JsonObject | None) -> Text:
-    compared = [row for row in rows if not row["verdict"].endswith("_only")]
+    compared = [row for row in rows if row["verdict"] in ("identical", "consistent")]
+    apart = len(rows) - len(compared)
     if first is not None:
         stage = f"{first['stage']}, " if first["stage"] else ""
         module = short(first["module"] or "(root)")
@@ -84,7 +85,8 @@ def _headline(word: str, rows: Sequence[JsonObject], first: JsonObject | None) -
     if word == "not_comparable":
         return both("Not comparable — no part is on both sides, or none could be compared", "无法比较 — 没有两侧共有的部分，或都无法比较")
     said = {"identical": both("Identical", "完全一致"), "consistent": both("Consistent", "一致")}[word]
+    others = both(f"; {apart} could not be compared", f"；{apart} 个部分无法比较") if apart else both("", "")
     return both(
-        f"{said['en']} — {len(compared)} parts compared, nothing beyond noise",
-        f"{said['zh']} — 比较了 {len(compared)} 个部分，没有超出噪声的差异",
+        f"{said['en']} — {len(compared)} parts compared, nothing beyond noise{others['en']}",
+        f"{said['zh']} — 比较了 {len(compared)} 个部分，没有超出噪声的差异{others['zh']}",
     )
