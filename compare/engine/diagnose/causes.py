@@ -41,6 +41,9 @@ def _noise_role(case: Case, origin: Origin) -> str:
 def _weights(case: Case, origin: Origin) -> Iterator[Cause]:
     if origin.kind is not Kind.WEIGHTS:
         return
+    if case.differences.nonfinite[origin.pair]:
+        yield Cause("weight_not_finite", 0.8, both("the weight holds NaN or Inf on one side", "该权重在一侧含有 NaN 或 Inf"))
+        return
     parameters = (case.pairs.group == 1) & case.grades.comparable
     share = float(case.grades.weight[parameters].mean()) if parameters.any() else 0.0
     if share > 0.5:

@@ -49,6 +49,8 @@ def findings_of(cases: Sequence[Case], layers: Sequence[LayerRow], premises: Seq
     if all(len(dump.slots) for case in cases for dump in case.dumps):
         found += _weights_unseen(premises)
     found += _ranks(cases)
+    found += _layers_missing(cases, layers)
+    found += _nonfinite(cases)
     found += _not_found(cases)
     found += _structure(cases)
     found += _kinds_of_data(cases)
@@ -178,6 +180,45 @@ def _ranks(cases: Sequence[Case]) -> Iterator[Finding]:
                 f"Ranks that should hold copies of one tensor hold others in {len(named)} modules, first {short(named[0])}: "
                 "a reduction is missing or went wrong",
                 f"{len(named)} 个模块里本应相同的各卡数据并不相同，第一个是 {short(named[0])}：缺少归约或归约有误",
+            ),
+            named[:MOST_MODULES],
+            {"count": len(named)},
+        )
+
+
+def _layers_missing(cases: Sequence[Case], layers: Sequence[LayerRow]) -> Iterator[Finding]:
+    count = max((case.sides.layers for case in cases), default=0)
+    missing = sorted(set(range(count)) - {row.index for row in layers})
+    if layers and missing:
+        named = ", ".join(str(layer) for layer in missing[:MOST_MODULES]) + ("…" if len(missing) > MOST_MODULES else "")
+        yield Finding(
+            "layers_missing",
+            "warning",
+            both(
+                f"{len(missing)} of {count} layers were not compared, their outputs are not in both dumps: {named}",
+                f"{count} 层中有 {len(missing)} 层没有比较，它们的输出没有同时出现在两侧：{named}",
+            ),
+            (),
+            {"layers": missing[:MOST_MODULES], "count": len(missing), "of": count},
+        )
+
+
+def _nonfinite(cases: Sequence[Case]) -> Iterator[Finding]:
+    """NaN equals NaN; that both sides have it is worth saying."""
+    modules: dict[str, None] = {}
+    for case in cases:
+        left, right = (~np.isfinite(side.values) & side.present for side in case.differences.sides)
+        for pair in np.flatnonzero((left & right).any(axis=1)).tolist():
+            modules[module_name(case, int(case.pairs.node[pair]))] = None
+    if modules:
+        named = list(modules)
+        yield Finding(
+            "nonfinite_on_both_sides",
+            "warning",
+            both(
+                f"NaN or Inf on both sides in {len(named)} modules, first {short(named[0])}: "
+                "they count as equal, and say nothing about the rest",
+                f"{len(named)} 个模块两侧都有 NaN 或 Inf，第一个是 {short(named[0])}：按相等计，但说明不了其余数值",
             ),
             named[:MOST_MODULES],
             {"count": len(named)},

@@ -59,8 +59,10 @@ def consistent(cases: Sequence[Case], layers: Sequence[LayerRow], premises: Sequ
         worst = max((row.norm_rel or 0.0 for row in layers), default=0.0)
         steps = [abs(row.ulps) for row in layers if row.ulps is not None]
         most = f"{max(steps):.0f} ulp" if steps and max(steps) <= 99 else percent(worst)
-        en = f"the outputs of {len(layers)} layers agree, Norm within {most} ({percent(worst)}); nothing beyond noise{tail['en']}"
-        zh = f"{len(layers)} 层的输出一致，Norm 相差不超过 {most}（{percent(worst)}），没有超出噪声的差异{tail['zh']}"
+        count = max(case.sides.layers for case in cases)
+        of = both(f" of {count}", f"（共 {count} 层）") if count > len(layers) else both("", "")
+        en = f"the outputs of {len(layers)}{of['en']} layers agree, Norm within {most} ({percent(worst)}); nothing beyond noise{tail['en']}"
+        zh = f"{len(layers)} 层{of['zh']}的输出一致，Norm 相差不超过 {most}（{percent(worst)}），没有超出噪声的差异{tail['zh']}"
         return both(f"Consistent — {en}. Rests on {data['en']}", f"两侧一致 — {zh}。依据是 {data['zh']}")
     count = sum(int(case.grades.comparable.sum()) for case in cases)
     return both(
@@ -71,9 +73,11 @@ def consistent(cases: Sequence[Case], layers: Sequence[LayerRow], premises: Sequ
 
 def identical(cases: Sequence[Case], data: Text) -> Text:
     count = sum(int(case.grades.comparable.sum()) for case in cases)
+    nan = any(bool((~np.isfinite(side.values) & side.present).any()) for case in cases for side in case.differences.sides)
+    tail = both("; NaN or Inf on both sides", "；两侧都有 NaN 或 Inf") if nan else both("", "")
     return both(
-        f"Identical — all {count} compared pairs are equal. Rests on {data['en']}",
-        f"完全一致 — 比较的 {count} 对全部相等。依据是 {data['zh']}",
+        f"Identical — all {count} compared pairs are equal{tail['en']}. Rests on {data['en']}",
+        f"完全一致 — 比较的 {count} 对全部相等{tail['zh']}。依据是 {data['zh']}",
     )
 
 

@@ -200,12 +200,12 @@ def _followed_back(case: Case, pair: int) -> int:
 
 
 def _edge(case: Case, pair: int) -> int | None:
-    """The pair at which the same tensor is put out and still equal, where it differs only as an input: something changed it on the way."""
+    """The pair at which the same tensor is put out and still agrees, where it differs only as an input: something changed it on the way."""
     quantity = case.quantity(pair)
     if quantity is None or case.pairs.group[pair] != Group.INPUT:
         return None
     maker = case.representative(case.call(pair), quantity)
-    return maker if maker is not None and maker != pair and case.grades.grade[maker] <= Grade.ROUNDING else None
+    return maker if maker is not None and maker != pair and case.grades.grade[maker] != Grade.DIVERGED else None
 
 
 def _early_signs(case: Case, pair: int) -> Iterator[int]:

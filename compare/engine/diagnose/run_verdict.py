@@ -62,7 +62,7 @@ def _word(words: Sequence[str]) -> str:
     compared = [word for word in words if not word.endswith("_only")]
     if "diverged" in compared:
         return "diverged"
-    if not compared or all(word == "not_comparable" for word in compared):
+    if not compared or "not_comparable" in compared:  # what could not be compared must not hide behind what could
         return "not_comparable"
     return "identical" if all(word == "identical" for word in words) else "consistent"
 
@@ -83,7 +83,14 @@ def _headline(word: str, rows: Sequence[JsonObject], first: JsonObject | None) -
             f"首个差异：{stage.replace(', ', '，')}第 {first['step']} 步，{module}",
         )
     if word == "not_comparable":
-        return both("Not comparable — no part is on both sides, or none could be compared", "无法比较 — 没有两侧共有的部分，或都无法比较")
+        if not compared:
+            return both(
+                "Not comparable — no part is on both sides, or none could be compared", "无法比较 — 没有两侧共有的部分，或都无法比较"
+            )
+        return both(
+            f"Not comparable — {apart} of {len(rows)} parts could not be compared; the other {len(compared)} show nothing beyond noise",
+            f"无法比较 — {len(rows)} 个部分中有 {apart} 个无法比较；其余 {len(compared)} 个没有超出噪声的差异",
+        )
     said = {"identical": both("Identical", "完全一致"), "consistent": both("Consistent", "一致")}[word]
     others = both(f"; {apart} could not be compared", f"；{apart} 个部分无法比较") if apart else both("", "")
     return both(

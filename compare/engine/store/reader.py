@@ -102,7 +102,8 @@ class _Case:
         slots = [self._pair(pair) for pair in pairs if not self.columns.array("nothing")[pair]]
         if part != -1:
             own = self.dumps[own_side].records.name[records[own_side][0]]
-            slots = [slot for slot in slots if any(end["record"] == own for end in slot[SIDES[own_side]])]
+            slots = [slot for slot in slots if [end["record"] for end in slot[SIDES[own_side]]] == [own]]
+            records[1 - own_side] = []
         slots += self._alone(records, slots)
         groups = list(self.columns.meta["groups"].values())
         slots.sort(key=lambda slot: (groups.index(slot["group"]), slot["elsewhere"]))

@@ -76,7 +76,7 @@ class Command(BaseCommand):
 def _sides(options: dict[str, Any]) -> tuple[list[Path], list[Path]]:
     left, right, paths = list(options["left"]), list(options["right"]), list(options["paths"])
     if paths and (left or right or len(paths) != 2):
-        raise CommandError("give LEFT and RIGHT, or --left and --right; not both")
+        raise CommandError("give exactly two paths, LEFT and RIGHT, or --left and --right instead of them")
     if paths:
         left, right = paths[:1], paths[1:]
     if not left or not right:
@@ -101,7 +101,7 @@ def _write(comparison: Comparison, target: str | None) -> None:
 def _summary(document: JsonObject) -> str:
     lines = [document["headline"]["en"]]
     for origin in document.get("origins") or []:
-        place = f"{origin['order']} of {origin['of']}, confidence {origin['confidence']}"
+        place = f"pair {origin['order'] + 1} of {origin['of']}, confidence {origin['confidence']}"
         lines.append(f"  {origin['kind']}: {origin['module']} {origin['slot']} ({place})")
         lines += [f"    {cause['text']['en']} ({cause['score']:.2f})" for cause in origin["causes"][:3]]
     failed = [premise["code"] for premise in document.get("premises") or [] if premise["state"] == "failed"]

@@ -31,7 +31,7 @@ export const compare = {
     restsStatistics: (dtype: string) => `Rests on ${dtype}statistics, not on tensors: equal statistics are not equal elements.`,
     restsTensors: "Rests on the tensors themselves.",
     firstDifference: (where: string, grade: string) => `First difference of any size: ${where} (${grade}).`,
-    weightsFact: (equal: string, all: string) => `${equal} of ${all} weights are bit-equal`,
+    weightsFact: (equal: string, all: string) => `the statistics of ${equal} of ${all} weights agree`,
     likely: (cause: string) => `Likely: ${cause}`,
     notComparableWhat: "a premise failed, so no number would mean anything",
     notComparableSecond: "A premise failed, so the numbers below say nothing about the model.",

@@ -28,7 +28,7 @@ export const compare: CompareMessages = {
     restsStatistics: (dtype) => `依据是 ${dtype}统计量，不是张量：统计量相等不等于逐元素相等。`,
     restsTensors: "依据是张量本身。",
     firstDifference: (where, grade) => `任意大小的首个差异：${where}（${grade}）。`,
-    weightsFact: (equal, all) => `${all} 个权重中有 ${equal} 个逐位相等`,
+    weightsFact: (equal, all) => `${all} 个权重中有 ${equal} 个统计量一致`,
     likely: (cause) => `可能原因：${cause}`,
     notComparableWhat: "前提不成立，数字没有意义",
     notComparableSecond: "前提不成立，下面的数字不能说明模型的好坏。",

@@ -158,7 +158,7 @@ describe("the verdict block", () => {
     );
     expect(screen.getByText("61 later pairs inherit it.")).toBeTruthy();
     expect(screen.getByText("high")).toBeTruthy();
-    expect(screen.getByText("169 of 170 weights are bit-equal")).toBeTruthy();
+    expect(screen.getByText("the statistics of 169 of 170 weights agree")).toBeTruthy();
     const failed = screen.getByText(/weights: 1 of 170 differs/);
     expect(failed.textContent).toBe("weights: 1 of 170 differs, failed");
   });

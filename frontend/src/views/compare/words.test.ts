@@ -118,7 +118,7 @@ describe("premises", () => {
   });
 
   it("give the fact behind the confidence: the other weights, else the likeliest cause", () => {
-    expect(confidenceFact(verdict(), "en", en)).toBe("169 of 170 weights are bit-equal");
+    expect(confidenceFact(verdict(), "en", en)).toBe("the statistics of 169 of 170 weights agree");
     expect(confidenceFact(verdict({ first_divergence: origin({ kind: "origin" }) }), "zh", zh)).toBe("可能原因：该权重没有同步到推理引擎");
   });
 
