@@ -25,6 +25,9 @@ CUT_OFF = """() => [...document.querySelectorAll("main *, header *")].filter((el
   return titles.length === 0;
 }).map((element) => element.innerText)"""
 
+CUT_NUMBERS = """() => [...document.querySelectorAll("main td")].filter((cell) => cell.checkVisibility() && /\\d/.test(cell.innerText) &&
+  getComputedStyle(cell).overflowX !== "visible" && cell.scrollWidth > cell.clientWidth + 1).map((cell) => cell.innerText)"""
+
 SIDEWAYS = "[document.documentElement.scrollWidth, document.body.scrollWidth, innerWidth]"
 
 TARGETS = """() => [...document.querySelectorAll("button, a[href], input:not([hidden]), summary, [role=tab]")].filter((element) =>
@@ -101,11 +104,9 @@ def test_a_phone_walks_from_the_verdict_to_tree_timeline_and_detail(visit: Visit
     views = page.get_by_role("navigation", name="Views")
     views.get_by_role("button", name="Tree").tap()
     assert bench.selected().path == "model.layers.2.mlp.down_proj"
-    fits_sideways(page)
     bench.row("model.layers.3").tap()
     views.get_by_role("button", name="Detail").tap()
     expect(bench.detail.get_by_role("heading", level=2)).to_have_attribute("title", "model.layers.3")
-    fits_sideways(page)
     views.get_by_role("button", name="Timeline").tap()
     expect(page.get_by_test_id("timeline")).to_be_visible()
     page.get_by_role("region", name="Origins").get_by_role("button").first.tap()
@@ -113,9 +114,19 @@ def test_a_phone_walks_from_the_verdict_to_tree_timeline_and_detail(visit: Visit
     expect(bench.detail.get_by_role("heading", level=2)).to_have_attribute("title", "model.layers.2.mlp.down_proj")
 
 
-def fits_sideways(page: Page) -> None:
-    scroll, body, width = page.evaluate(SIDEWAYS)
-    assert max(scroll, body) <= width
+def test_on_a_phone_every_number_is_whole_and_every_row_has_a_name(visit: Visit, compared: dict[str, str]) -> None:
+    """A finger finds no title: what is cut off there cannot be read."""
+    page = opened(visit, compared, "down2", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    bench, wrong = Workbench(page), []
+    for name in ("Verdict", "Tree", "Timeline", "Detail"):
+        page.get_by_role("navigation", name="Views").get_by_role("button", name=name).tap()
+        scroll, body, width = page.evaluate(SIDEWAYS)
+        wrong += [f"{name}: scrolls sideways to {max(scroll, body)}"] if max(scroll, body) > width else []
+        wrong += [f"{name}: cut off: {text}" for text in page.evaluate(CUT_NUMBERS)]
+        if name == "Tree":
+            nameless = [row.path for row in bench.rows() if row.name in {"", "—"} and row.path.rsplit(".", 1)[-1] not in row.text]
+            wrong += [f"{name}: without a name: {path}" for path in nameless]
+    assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
