@@ -120,6 +120,15 @@ def test_on_a_phone_every_number_is_whole_and_every_row_has_a_name(visit: Visit,
     bench, wrong = Workbench(page), []
     for name in ("Verdict", "Tree", "Timeline", "Detail"):
         page.get_by_role("navigation", name="Views").get_by_role("button", name=name).tap()
+        shown = {
+            "Verdict": bench.sentence,
+            "Tree": bench.tree,
+            "Timeline": page.get_by_test_id("timeline"),
+            "Detail": page.get_by_test_id("slots"),
+        }
+        expect(shown[name]).to_be_visible()
+        # A table that has learnt its width draws itself again.
+        page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done))))")
         scroll, body, width = page.evaluate(SIDEWAYS)
         wrong += [f"{name}: scrolls sideways to {max(scroll, body)}"] if max(scroll, body) > width else []
         wrong += [f"{name}: cut off: {text}" for text in page.evaluate(CUT_NUMBERS)]
