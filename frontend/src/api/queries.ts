@@ -88,8 +88,11 @@ export function useComparisons(search: string) {
 }
 
 /** Which role a run has is the dump's to say; which side it stands on is the reader's, who put it there. */
+/** What the server keeps of a name; a file's may be longer. */
+const LONGEST_NAME = 200;
+
 export function createRun(uploads: readonly string[], name: string): Promise<Created> {
-  return unwrap(client.POST("/api/v1/runs/", { body: { uploads: [...uploads], name, role: "auto" } }));
+  return unwrap(client.POST("/api/v1/runs/", { body: { uploads: [...uploads], name: name.slice(0, LONGEST_NAME), role: "auto" } }));
 }
 
 export function createComparison(left: string, right: string): Promise<Created> {

@@ -35,7 +35,7 @@ export function Detail(props: Props) {
   const { slug, part, row, verdict } = props;
   const { t } = useI18n();
   const words = t.compare.detail;
-  const { data: node, error, isPlaceholderData, refetch } = useNode(slug, part, row);
+  const { data: node, error, failureCount, isPaused, isPlaceholderData, refetch } = useNode(slug, part, row);
   if (row < 0) {
     return (
       <section className={styles.detail} aria-label={words.label}>
@@ -44,7 +44,9 @@ export function Detail(props: Props) {
       </section>
     );
   }
-  if (node === undefined || (isPlaceholderData && error !== null)) {
+  // The row before may stand in for a moment, not for a server that does not answer.
+  const stale = isPlaceholderData && (error !== null || failureCount > 0 || isPaused);
+  if (node === undefined || stale) {
     return (
       <section className={styles.detail} aria-label={words.label} aria-busy={error === null}>
         <p className={styles.quiet} role={error === null ? undefined : "alert"}>

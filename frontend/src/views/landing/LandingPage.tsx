@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { MoveHorizontal } from "lucide-react";
-import { useEffect } from "react";
+import { useEffect, useRef } from "react";
 import { useLocation } from "wouter";
 import { createComparison, useAbout } from "../../api/queries";
 import { useI18n } from "../../i18n";
@@ -53,10 +53,17 @@ function Actions({ left, right }: { left: SideHolding; right: SideHolding }) {
       navigate(url);
     },
   });
+  const started = useRef(false); // the second of two clicks comes before the page has drawn what the first began
   const runs = [comparable(left), comparable(right)] as const;
   const ready = runs[0] !== null && runs[1] !== null;
   const compare = () => {
-    if (runs[0] !== null && runs[1] !== null && !start.isPending) start.mutate([runs[0], runs[1]]);
+    if (runs[0] === null || runs[1] === null || started.current) return;
+    started.current = true;
+    start.mutate([runs[0], runs[1]], {
+      onError: () => {
+        started.current = false;
+      },
+    });
   };
   const example = about.data?.example ?? null;
   useCommands([
