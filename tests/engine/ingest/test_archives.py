@@ -313,3 +313,11 @@ def test_nothing_stays_open_or_on_disk_after_a_refusal(tmp_path: Path, monkeypat
         read_side([Source(path, "x.tgz")], "left")
     assert sorted(tmp_path.iterdir()) == before
     assert archive.LOOSE == 0
+
+
+def test_a_member_without_a_name_is_passed_over(tmp_path: Path) -> None:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as packed:
+        packed.writestr(zipfile.ZipInfo(""), b"")
+        packed.writestr("dump.json", dump_json())
+    assert len(read(tmp_path, {"x.zip": held.getvalue()}).dumps) == 1
