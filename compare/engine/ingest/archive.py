@@ -166,7 +166,7 @@ class Expander:
         self._unpack(sum(info.file_size for info in infos if _is_read(info.filename, nested=nested)), where)
         for info in infos:
             path = safe_path(info.filename, f"{where}/{printable(info.filename)}")
-            if info.is_dir() or not path:
+            if not path or info.is_dir():  # in this order: zipfile looks at the last letter of a name
                 continue
             place = f"{where}/{printable(path)}"
             mode = info.external_attr >> 16

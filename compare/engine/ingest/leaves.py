@@ -17,11 +17,11 @@ Written: TypeAlias = float | bool | str
 
 NOT_NUMBER = re.compile(rb'("(?:Max|Min|Mean|Norm)"[ \t\r\n]*:[ \t\r\n]*)(NaN|-?Infinity)')
 # What stands for a bare NaN or infinity while a strict parser reads the text: numbers that it reads fast (15 digits, small exponents).
-# TRACE is in all of them, and in no text that is marked.
+# TRACE is in all of them, however they are written, and in no text that is marked.
 MARKS = {b"NaN": b"-918273645546372e9", b"-Infinity": b"-918273645546372e8", b"Infinity": b"918273645546372e8"}
 MARKED_NUMBERS = tuple((float(mark), float(word)) for word, mark in MARKS.items())
 STATISTICS = (b"Max", b"Min", b"Mean", b"Norm")
-TRACE = b"918273645546372"
+TRACE = b"18273645546372"
 TENSOR_TYPES = frozenset({"torch.Tensor", "mindspore.Tensor", "numpy.ndarray"})
 NUMBER_TYPES = frozenset({"int", "float", "bool", "complex"})
 ABSENT = frozenset({"", "none", "null", "n/a"})

@@ -99,7 +99,7 @@ def _opened(path: Path, size: int, place: str, meter: Meter) -> Iterator[sqlite3
             database.set_authorizer(_allowed)
             database.set_progress_handler(look, STEPS_BETWEEN_LOOKS)
             yield database
-    except (sqlite3.Error, OverflowError) as error:
+    except (sqlite3.Error, OverflowError, UnicodeDecodeError) as error:  # the last: its messages quote names
         detail = "it asks for more work than an honest one" if looks < 0 else str(error)
         raise DumpError("database_damaged", place, detail=printable(detail)) from error
 

@@ -266,7 +266,7 @@ def test_more_archives_inside_one_than_files_may_be_open(tmp_path: Path) -> None
         (b"hello", "archive_damaged"),
         (b"", "archive_damaged"),
         (zip_bytes(TREE)[:-30], "archive_damaged"),
-        (tar_bytes(TREE)[:-2000], "archive_damaged"),
+        (tar_bytes(TREE)[:-12_000], "archive_damaged"),
         (b"Rar!\x1a\x07\x01\x00", "archive_kind"),
         (zip_bytes({"../dump.json": b"{}"}), "archive_climbs"),
         (tar_bytes({"/etc/dump.json": b"{}"}), "archive_climbs"),
@@ -313,3 +313,11 @@ def test_nothing_stays_open_or_on_disk_after_a_refusal(tmp_path: Path, monkeypat
         read_side([Source(path, "x.tgz")], "left")
     assert sorted(tmp_path.iterdir()) == before
     assert archive.LOOSE == 0
+
+
+def test_a_member_without_a_name_is_passed_over(tmp_path: Path) -> None:
+    held = io.BytesIO()
+    with zipfile.ZipFile(held, "w") as packed:
+        packed.writestr(zipfile.ZipInfo(""), b"")
+        packed.writestr("dump.json", dump_json())
+    assert len(read(tmp_path, {"x.zip": held.getvalue()}).dumps) == 1

@@ -103,7 +103,7 @@ def test_peers_dictionaries_and_deep_lists_are_slots_by_their_path() -> None:
     dump = agree(dump_json({"Distributed.batch_isend_irecv.0.forward": call([PEER, PEER]), MODULE: call([[[[{"a": [TENSOR]}]]]])}))
     names = [dump.slot_names[name] for name in dump.slots.name]
     assert names[:6] == [f"input.0.0{rest}" for rest in ("", ".op", ".peer", ".tag", ".group_id")] + ["input.0.1"]
-    assert "input.0.0.0.0.a.0" in names
+    assert "input.0.0.0.0.0.a.0" in names
 
 
 def test_odd_members_of_records_are_passed_over() -> None:

@@ -278,16 +278,17 @@ def test_every_class_of_byte_at_every_place_is_refused_or_read_as_json_reads_it(
             assert naive.slots_of_columns(found) == naive.slots_of_file(content), position
 
 
-@pytest.mark.parametrize("depth", [398, 399])
-def test_arguments_nested_as_deep_as_the_dumper_goes_are_read_and_one_more_is_refused(depth: int) -> None:
-    depth -= 4  # the object, data, the record and input_args lie around it
-    leaf = json.dumps(TENSOR)
-    content = record("[" * depth + leaf + "]" * depth)
-    found = as_dump(content, 1 << 18, typed=True)
-    assert naive.slots_of_columns(found) == naive.slots_of_file(content)
-    refused = outcome(partial(as_dump, record("[" * 397 + "]" * 397), 1 << 18, typed=True))
-    assert isinstance(refused, DumpError)
-    assert refused.code == "too_deep"
+def test_arguments_nested_as_deep_as_the_dumper_goes_are_read_and_one_more_is_refused() -> None:
+    around = len(["file", "data", "record", "input_args", "leaf", "shape"])
+    for depth, fits in ((limits.DEEPEST_NESTING - around, True), (limits.DEEPEST_NESTING - around + 1, False)):
+        content = record("[" * depth + json.dumps(TENSOR) + "]" * depth)
+        found = outcome(partial(as_dump, content, 1 << 18, typed=True))
+        if fits:
+            assert not isinstance(found, DumpError)
+            assert naive.slots_of_columns(found) == naive.slots_of_file(content)
+        else:
+            assert isinstance(found, DumpError)
+            assert found.code == "too_deep"
 
 
 def test_a_full_disk_is_said_and_nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
