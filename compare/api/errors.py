@@ -18,6 +18,8 @@ from rest_framework.views import set_rollback
 from compare.services import storage, uploads
 from compare.services.refusals import Refusal
 
+NO_ROOM = 1024**2  # bytes
+
 log = logging.getLogger(__name__)
 
 
@@ -77,8 +79,8 @@ def as_refusal(error: Exception) -> Refusal | None:
         case OSError() if error.errno in storage.DISK_FULL:
             return uploads.disk_full()
         case OperationalError() | InterfaceError():
-            # SQLite has the same error for a full disk as for everything else.
-            if any(words in str(error) for words in ("disk is full", "No space left on device")):
+            # On a full disk SQLite speaks of I/O errors and of files that it cannot open as well.
+            if "disk is full" in str(error) or storage.free_bytes() < NO_ROOM:
                 return uploads.disk_full()
             log.error("the database does not answer", exc_info=error)
             return Refusal("unavailable", HTTPStatus.SERVICE_UNAVAILABLE)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+import time
+from contextlib import suppress
 from email.utils import format_datetime
 from http import HTTPStatus
 from io import BytesIO
@@ -27,6 +29,7 @@ from compare.services import uploads
 from compare.services.refusals import Refusal
 
 TUS = "1.0.0"
+LARGEST_DRAINED, LONGEST_DRAIN = 64 * 1024**2, 5.0
 SHA256 = re.compile(r"[0-9a-f]{64}")
 RESUMABLE = OpenApiParameter("Tus-Resumable", str, OpenApiParameter.HEADER, required=True, enum=[TUS])
 
@@ -66,6 +69,8 @@ class TusResource(Resource):
         response = super().finalize_response(request, response, *args, **kwargs)
         response.headers["Tus-Resumable"] = TUS
         response.headers["Cache-Control"] = "no-store"
+        if request.method == "PATCH" and response.status_code >= HTTPStatus.BAD_REQUEST:
+            drain(request)
         if response.status_code == HTTPStatus.PRECONDITION_FAILED:
             response.headers["Tus-Version"] = TUS
         return response
@@ -153,6 +158,15 @@ class OneUpload(TusResource):
         """Forget the upload and what arrived of it."""
         uploads.terminate(find(slug))
         return Response(status=HTTPStatus.NO_CONTENT)
+
+
+def drain(request: Request) -> None:
+    """Read what is left of the body of a refused request. To a client that is still sending, a server that closes looks like a network that
+    broke, and it would never see why. Bounded in bytes and time."""
+    left, until = LARGEST_DRAINED, time.monotonic() + LONGEST_DRAIN
+    with suppress(OSError):
+        while left > 0 and time.monotonic() < until and (block := request._request.read(uploads.BLOCK)):
+            left -= len(block)
 
 
 def find(slug: str) -> Upload:

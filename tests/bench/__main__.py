@@ -15,6 +15,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.bench import upload
 from tests.bench.large_dump import Extent, write_large_dump
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,4 +86,4 @@ def main(given: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(max(main(), upload.main()))

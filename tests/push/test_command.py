@@ -236,8 +236,15 @@ def test_the_same_command_goes_on_after_it_was_killed(run, home, live_stack, tmp
 
 def test_ctrl_c_ends_it_in_one_sentence(home, live_stack, tmp_path):
     with relay(port_of(live_stack)) as network:
-        arguments = command(heavy(tmp_path / "train", 150), INFER, "--server", network.url, "--tensors")
-        process = subprocess.Popen(arguments, env=surroundings(home), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        process = subprocess.Popen(
+            command(heavy(tmp_path / "train", 150), INFER, "--server", network.url, "--tensors"),
+            env=surroundings(home),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # Where the tests run in the background, their children would ignore it.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
         until("something is there", lambda: network.sent > 5 * MEGABYTE, every=0.01)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=20)
@@ -300,14 +307,16 @@ def test_something_that_is_no_probe_web_is_told_apart(run, tmp_path):
         process.wait()
 
 
-class TestToken:
-    @pytest.fixture(scope="class")
-    def guarded(self, tmp_path_factory):
-        started: list[Stack] = []
-        yield _starter(tmp_path_factory.mktemp("guarded"), started)(PROBE_UPLOAD_REQUIRES_TOKEN="true")
-        for stack in started:
-            stack.stop()
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    """One server that asks senders from elsewhere for a token."""
+    started: list[Stack] = []
+    yield _starter(tmp_path_factory.mktemp("guarded"), started)(PROBE_UPLOAD_REQUIRES_TOKEN="true")
+    for stack in started:
+        stack.stop()
 
+
+class TestToken:
     def manage(self, stack, *words: str) -> str:
         environment = {**stack.environment, "PROBE_DATA_DIR": str(stack.data)}
         done = subprocess.run([sys.executable, ROOT / "manage.py", *words], env=environment, capture_output=True, text=True, check=False)
