@@ -21,7 +21,7 @@ function copyByField(text: string): boolean {
   field.className = "visually-hidden";
   const focused = document.activeElement;
   // Inside an open dialog, because the rest of the page is inert there and cannot be selected.
-  (document.querySelector("dialog[open]") ?? document.body).append(field);
+  (document.querySelector("dialog[open], [role=dialog]") ?? document.body).append(field);
   try {
     return copySelection(field);
   } finally {

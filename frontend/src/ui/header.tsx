@@ -58,7 +58,7 @@ function LanguageSwitch() {
           key={choice.language}
           type="button"
           lang={choice.language}
-          aria-label={choice.name}
+          aria-label={choice.language === "en" ? "EN, English" : choice.name}
           aria-pressed={choice.language === language}
           onClick={() => setLanguage(choice.language)}
         >

@@ -245,7 +245,7 @@ export function WorstStatistics({ slots, sides }: Omit<Props, "columns" | "own" 
       <tbody>
         {lines.map(({ slot, statistic }) => (
           <tr key={`${slot.group}/${slot.slot}/${slot.order}/${statistic.name}`} className={styles.statistic}>
-            <th scope="row">
+            <th scope="row" title={`${slotName(slot)} ${words.names[statistic.name]}`}>
               {isDirty(slot) ? <b>{slotName(slot)}</b> : slotName(slot)} {words.names[statistic.name]}
             </th>
             <Value value={statistic.left} over={statistic.over && isDirty(slot)} />

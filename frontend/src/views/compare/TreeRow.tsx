@@ -53,6 +53,8 @@ export const TreeRow = memo(function TreeRow(props: Props) {
   const role = strip === null ? at(tree.role, row) : stripRole(tree, strip);
   const glyph = roleName(role);
   const name = strip === null ? rowName(tree, row, words) : stripName(tree, strip, words);
+  // Where there is no room for the inference column, its name stands here instead of a dash.
+  const engineOnly = strip === null && holdsRecords(tree, row) && at(tree.left_count, row) === 0;
   const classes = [styles.row, selected ? styles.selected : "", context ? styles.context : ""].filter(Boolean).join(" ");
   return (
     <div
@@ -74,9 +76,14 @@ export const TreeRow = memo(function TreeRow(props: Props) {
         <span className={styles.chevron} data-toggle={expanded === null ? undefined : ""} aria-hidden="true">
           {expanded === null ? null : expanded ? <ChevronDown size={13} /> : <ChevronRight size={13} />}
         </span>
-        <span className={styles.name} title={strip === null ? moduleOf(tree, row) : name}>
+        <span className={`${styles.name} ${engineOnly ? styles.absentName : ""}`} title={strip === null ? moduleOf(tree, row) : name}>
           {name}
         </span>
+        {engineOnly ? (
+          <span className={styles.engineName} title={moduleOf(tree, row)}>
+            {textOf(tree, tree.right_name, row) ?? nameOf(tree, row)}
+          </span>
+        ) : null}
         {strip === null ? (
           <Ratio tree={tree} row={row} words={words} />
         ) : (

@@ -42,7 +42,7 @@ export function Ended({ slug, comparison, stage }: Props) {
         </>
       }
     >
-      {stage === "failed" && error !== null ? <FailedSide comparison={comparison} run={error.run} /> : null}
+      {stage === "failed" && error !== null ? <FailedSide comparison={comparison} /> : null}
       {error === null ? null : <p className={styles.sentence}>{problemSentence(error, language)}</p>}
       {texts[stage] === null ? null : <p>{texts[stage]}</p>}
       {retry.error === null ? null : <p className={styles.problem}>{errorSentence(retry.error, language)}</p>}
@@ -51,9 +51,9 @@ export function Ended({ slug, comparison, stage }: Props) {
 }
 
 /** Which of the two dumps is to blame, where one is. */
-function FailedSide({ comparison, run }: { comparison: Comparison; run: string | undefined }) {
+function FailedSide({ comparison }: { comparison: Comparison }) {
   const { t } = useI18n();
-  const side: Side | null = run === undefined ? null : run === comparison.left.id ? "left" : run === comparison.right.id ? "right" : null;
+  const side: Side | null = comparison.left.state === "failed" ? "left" : comparison.right.state === "failed" ? "right" : null;
   if (side === null) return null;
   return (
     <p className={styles.side}>

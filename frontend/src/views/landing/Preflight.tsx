@@ -88,7 +88,7 @@ function ServerFacts({ side, inventory, sha256, canSwap }: { side: Side; invento
       <Fact name={t.card.structure}>
         <Structure missing={inventory.missing} />
       </Fact>
-      <Digest digest={inventory.digest || sha256} />
+      <Digest digest={sha256 || inventory.digest} />
       <ServerAside inventory={inventory} />
     </>
   );
