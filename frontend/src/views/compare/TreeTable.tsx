@@ -201,7 +201,9 @@ const Head = memo(function Head({ columns, roles }: { columns: TreeColumns; role
       <span {...HEADER} className={styles.inference}>
         <span>
           <SideMark side="right" />
-          <span className={styles.cut} title={different ? words.infer : words.right}>{different ? words.infer : words.right}</span>
+          <span className={styles.cut} title={different ? words.infer : words.right}>
+            {different ? words.infer : words.right}
+          </span>
         </span>
       </span>
       <span {...HEADER} className={styles.axis}>
