@@ -130,9 +130,9 @@ def parents(records: RecordColumns, construct: Construct) -> Int32:
     for row in range(len(parent)):
         if parent[row] == UNKNOWN:
             parent[row] = from_names.parent(row)
-    _cut_cycles(parent)
+    cut = _cut_cycles(parent)
     if construct.entries:
-        _borrow_from_forward(records.rows, names, kind, direction, parent)
+        _borrow_from_forward(records.rows, names, kind, direction, parent, cut)
         _cut_cycles(parent)
     return np.array(parent, dtype=np.int32)
 
@@ -186,11 +186,15 @@ class _FromNames:
         return calls[min(calls, key=lambda call: (abs(call - wanted), call))]
 
 
-def _borrow_from_forward(rows: dict[str, int], names: list[str], kind: list[int], direction: list[int], parent: array[int]) -> None:
-    """Backward hooks often know no parent: the backward of the forward's parent is meant, or of the nearest ancestor that has one."""
+def _borrow_from_forward(
+    rows: dict[str, int], names: list[str], kind: list[int], direction: list[int], parent: array[int], cut: set[int]
+) -> None:
+    """Backward hooks often know no parent: the backward of the forward's parent is meant, or of the nearest ancestor that has one. Rows
+    that were cut out of a circle are left as they are.
+    """
     nearest: dict[int, int] = {}  # forward row → row of the backward of its nearest ancestor that has one
     for row in range(len(parent)):
-        if parent[row] != NONE or direction[row] != Direction.BACKWARD:
+        if parent[row] != NONE or direction[row] != Direction.BACKWARD or row in cut:
             continue
         at = rows.get(_other_direction(names[row], kind[row]), NONE)
         climbed: list[int] = []
@@ -219,8 +223,9 @@ def _other_direction(name: str, kind: int) -> str:
     return ""
 
 
-def _cut_cycles(parent: array[int]) -> None:
-    """Make a root of the lowest row of every cycle, which only a damaged file can hold."""
+def _cut_cycles(parent: array[int]) -> set[int]:
+    """Make a root of the lowest row of every cycle, which only a damaged file can hold; return these rows."""
+    roots: set[int] = set()
     rows = len(parent)
     above = np.array(parent, dtype=np.int32)
     above = np.append(np.where(above < 0, rows, above), rows)  # row ``rows`` stands for "no parent" and is its own parent
@@ -236,4 +241,6 @@ def _cut_cycles(parent: array[int]) -> None:
         if row in steps:
             cycle = [member for member, step in steps.items() if step >= steps[row]]
             parent[min(cycle)] = NONE
+            roots.add(min(cycle))
         walked.update(steps)
+    return roots

@@ -39,7 +39,7 @@ class Grades:
     the statistics that leave their limit. ``difference`` and ``floor`` are the relative difference of the statistic that stands out most
     and its own limit on the same scale (NaN: nothing compared). ``weight`` marks differing parameters, ``argument`` pairs of scalars and
     texts, and of what the premises judge (token ids, positions), ``nothing`` pairs of two nulls
-    or of tensors that were written without statistics.
+    or of tensors that were written without statistics and checksum.
     """
 
     grade: UInt8
@@ -81,7 +81,7 @@ def grades_of(
     leaf = [dump.slots.leaf[lists.values[lists.start[:-1]]] for dump, lists in zip(dumps, pairs.slots, strict=True)]
     nothing = (leaf[0] == Leaf.NULL) & (leaf[1] == Leaf.NULL)
     silent = [(leaf[i] == Leaf.TENSOR) & ~side.present.any(axis=1) for i, side in enumerate(differences.sides)]
-    nothing |= silent[0] & silent[1] & ~differences.size
+    nothing |= silent[0] & silent[1] & ~differences.size & ~differences.by_checksum
     argument = np.isin(leaf[0], (Leaf.NUMBER, Leaf.TEXT)) | np.isin(leaf[1], (Leaf.NUMBER, Leaf.TEXT)) | _premise(pairs)
     texts = (leaf[0] == Leaf.TEXT) & (leaf[1] == Leaf.TEXT)
     comparable = (differences.compared.any(axis=1) | texts | differences.by_checksum) & ~differences.size

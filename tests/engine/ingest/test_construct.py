@@ -168,6 +168,12 @@ def test_circles_are_cut(tmp_path: Path) -> None:
     assert found == {a: None, b: c, c: a, d: None}
 
 
+def test_a_backward_call_that_encloses_itself_gets_no_other_parent(tmp_path: Path) -> None:
+    above, forward, backward = module("m", "backward"), module("m.a"), module("m.a", "backward")
+    found = parent_names(from_construct(tmp_path, [module("m"), above, forward, backward], {module("m"): None, backward: backward}))
+    assert found[backward] is None
+
+
 def depth(parent: list[int], row: int) -> int:
     steps = 0
     while row >= 0:
