@@ -275,7 +275,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Begin an upload; its address is in ``Location``. */
+        /** @description Begin an upload; its address is in ``Location``. One that is complete at once stands at its length. */
         post: operations["uploads_create"];
         delete?: never;
         options?: never;
@@ -311,6 +311,8 @@ export interface components {
             version: string;
             /** @description No accounts: who reaches the server may use it. */
             local_mode: boolean;
+            /** @description Whether you may send dumps: false where a token or the key is asked of you. */
+            may_send: boolean;
             /** @description The address that links carry. */
             public_url: string;
             /** @description Links open on the server's own machine only. */
@@ -1046,7 +1048,7 @@ export interface operations {
                 "Tus-Resumable": "1.0.0";
                 /** @description Bytes of the whole file. */
                 "Upload-Length": number;
-                /** @description `filename <base64>`: its relative path. */
+                /** @description `filename <base64>`: its relative path. `sha256 <base64 of the hex digest>`: other bytes are not kept, and for a known sender (this machine, a token, the key) it is complete at once when the content is here already. */
                 "Upload-Metadata"?: string;
             };
             path?: never;
