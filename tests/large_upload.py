@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import resource
 import subprocess
 import sys
 import threading
 import time
 import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -51,23 +51,19 @@ class Figures:
         )
 
 
-class Watch:
-    """The largest resident set of the web server, arbiter and worker together, read from the kernel's own high-water marks."""
+def high_water(pid: int) -> float:
+    """The largest resident set of a process so far, in MB, as the kernel noted it; 0 for one that has gone."""
+    try:
+        marks = re.search(r"VmHWM:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+    except OSError:
+        return 0.0
+    return int(marks[1]) / 1024 if marks else 0.0
 
-    def __init__(self) -> None:
-        self.peak = 0.0
 
-    def look(self, web: psutil.Process) -> float:
-        found = 0.0
-        for process in [web, *web.children(recursive=True)]:
-            try:
-                text = Path(f"/proc/{process.pid}/status").read_text()
-            except OSError:
-                continue
-            marks = re.search(r"VmHWM:\s+(\d+) kB", text)
-            found += int(marks[1]) / 1024 if marks else 0.0
-        self.peak = max(self.peak, found)
-        return found
+def web_server(stack: Stack) -> float:
+    """The same of the web server, arbiter and worker together."""
+    web = stack.child("web server")
+    return sum(high_water(process.pid) for process in [web, *web.children(recursive=True)])
 
 
 def sparse_side(folder: Path, megabytes: int) -> Path:
@@ -87,8 +83,8 @@ def send(start: Callable[..., Stack], folder: Path, port: int, megabytes: int) -
     length = megabytes * MEGABYTE
     stack = start("--port", str(port))
     stack.get("/api/v1/about/")
-    watch = Watch()
-    before = watch.look(stack.child("web server"))
+    before = peak = web_server(stack)
+    client_peak = 0.0
     network = Relay(int(urlsplit(stack.url).port or 0), cuts=[length // 4, length * 3 // 4])
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "XDG_STATE_HOME": str(folder / "state"), "PYTHONPATH": str(ROOT)}
     command = [
@@ -106,27 +102,27 @@ def send(start: Callable[..., Stack], folder: Path, port: int, megabytes: int) -
     stop, restarts = threading.Event(), 0
 
     def keep_looking() -> None:
+        nonlocal peak, client_peak
         while not stop.wait(0.2):
-            try:
-                watch.look(stack.child("web server"))
-            except (LookupError, psutil.Error, OSError):
-                continue
+            client_peak = max(client_peak, high_water(client.pid))
+            with suppress(LookupError, psutil.Error, OSError):  # it is being restarted
+                peak = max(peak, web_server(stack))
 
-    watcher = threading.Thread(target=keep_looking, daemon=True)
-    watcher.start()
     begun = time.monotonic()
     client = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=said, text=True, cwd=ROOT)
+    watcher = threading.Thread(target=keep_looking, daemon=True)
+    watcher.start()
     try:
         while client.poll() is None and network.sent < length // 2:
             time.sleep(0.02)
         if client.poll() is None:
-            watch.look(stack.child("web server"))
+            peak = max(peak, web_server(stack))
             stack.stop()
             stack = start("--port", str(port), data=stack.data)
             restarts = 1
         out, _ = client.communicate(timeout=900)
         seconds = time.monotonic() - begun
-        watch.look(stack.child("web server"))
+        peak = max(peak, web_server(stack))
     finally:
         stop.set()
         watcher.join()
@@ -135,5 +131,4 @@ def send(start: Callable[..., Stack], folder: Path, port: int, megabytes: int) -
     if client.returncode != 0:
         said.seek(0)
         raise AssertionError(f"push ended with {client.returncode}: {said.read()}")
-    client_peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    return Figures(length, seconds, before, watch.peak, client_peak, network.dropped, restarts, network.sent, out.splitlines()[-1])
+    return Figures(length, seconds, before, peak, client_peak, network.dropped, restarts, network.sent, out.splitlines()[-1])
