@@ -45,7 +45,8 @@ export const errors: Record<string, string> = {
   uploads_too_many: "已有 {limit} 个上传尚未完成。请等待其他上传完成，或移除其中一些",
   storage_full: "服务器上的全部数据合计最多 {limit} 字节。请删除不再需要的运行，或由管理员调高 PROBE_STORED_MAX_BYTES",
   upload_changed: "收到的字节与事先声明的不一致：文件在发送过程中发生了变化。请重新发送",
-  token_required: "此服务器只接受其他机器凭令牌或启动密钥发送的数据。请向管理员索取：网页请打开带密钥的链接，脚本请发送 Authorization: Bearer",
+  token_required:
+    "此服务器只接受其他机器凭令牌或启动密钥发送的数据。请向管理员索取：网页请打开带密钥的链接，脚本请发送 Authorization: Bearer",
   token_invalid: "令牌不存在、已过期或已被撤销。请向管理员索取新的令牌",
   unavailable: "服务器的数据库没有响应。请稍后重试，已收到的内容不会丢失",
 
