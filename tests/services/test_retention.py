@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.core.cache import cache
 from django.db import OperationalError
 from django.utils import timezone
 
+from compare import tasks
 from compare.models import Blob, Comparison, Run
 from compare.services import comparisons, examples, retention
 from tests.rooms import files_below, uploaded_run
@@ -100,3 +102,14 @@ def test_looking_writes_once_an_hour_and_never_keeps_one_from_looking(kept, comp
 
     monkeypatch.setattr("django.db.models.query.QuerySet.update", broken)
     assert api.get(url).status_code == 200
+
+
+def test_the_worker_s_round_does_it_once_an_hour(kept, comparison, data_folder):
+    age(9)
+    tasks.reap_interrupted()
+    age(11)
+    tasks.reap_interrupted()
+    assert Comparison.objects.exists(), "not again within the hour"
+    cache.clear()
+    tasks.reap_interrupted()
+    assert not Comparison.objects.exists()
