@@ -131,7 +131,7 @@ def main(names: Sequence[str]) -> int:
         print("\n".join(step.name for step in known))
         return 0
     if list(names) == ["bench"]:
-        return subprocess.run([PYTHON, "-m", "tests.bench"], cwd=ROOT, check=False).returncode  # noqa: S603
+        return subprocess.run([PYTHON, "-m", "pytest", "-s", "tests/bench"], cwd=ROOT, check=False).returncode  # noqa: S603
     chosen = [step for step in known if not names or any(step.name.startswith(name) for name in names)]
     if not chosen:
         print(f"no step begins with {' or '.join(names)}; ./test --list names them", file=sys.stderr)

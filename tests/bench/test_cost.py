@@ -7,7 +7,6 @@ import pytest
 from tests.bench.__main__ import main
 
 
-@pytest.mark.bench
 @pytest.mark.timeout(1800)
 def test_a_comparison_of_50_000_nodes_stays_near_the_cost_of_reading_them():
     assert main([]) == 0

@@ -23,11 +23,11 @@ from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import IO, Self, cast
 
-from compare.engine.errors import DumpError
+from compare.engine.errors import DumpError, os_error, printable
 from compare.engine.ingest import limits
 from compare.engine.ingest.layout import DUMP_FILES, numbered_folders
 from compare.engine.ingest.member import Member
-from compare.engine.ingest.source import Meter, Source, os_error, printable
+from compare.engine.ingest.source import Meter, Source
 from compare.engine.ingest.streams import Guarded, Readable, Slice
 from compare.engine.model import LeftAside
 

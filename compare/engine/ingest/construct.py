@@ -10,10 +10,9 @@ from typing import TypeAlias
 import msgspec
 import numpy as np
 
-from compare.engine.errors import DumpError
+from compare.engine.errors import DumpError, printable
 from compare.engine.ingest.limits import BLOCK, MOST_RECORDS
 from compare.engine.ingest.records import RecordColumns
-from compare.engine.ingest.source import printable
 from compare.engine.ingest.splitter import split
 from compare.engine.model import Direction, Int32, RecordKind
 

@@ -8,9 +8,8 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from compare.engine.errors import DumpError
+from compare.engine.errors import DumpError, printable
 from compare.engine.ingest.member import Member
-from compare.engine.ingest.source import printable
 from compare.engine.model import LeftAside
 
 STEP = re.compile(r"step_?([0-9]{1,9})")

@@ -10,8 +10,8 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import IO, Any
 
-from compare.engine.errors import DumpError
-from compare.engine.ingest.source import Meter, os_error
+from compare.engine.errors import DumpError, os_error
+from compare.engine.ingest.source import Meter
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,12 @@ from typing import Any, Generic, TypeAlias
 import msgspec
 import numpy as np
 
-from compare.engine.errors import DumpError
+from compare.engine.errors import DumpError, printable
 from compare.engine.ingest import leaves
 from compare.engine.ingest.columns import Interned, Odd, SlotColumns, SlotNames
 from compare.engine.ingest.leaves import LeafValue, Unreadable
 from compare.engine.ingest.limits import BLOCK, MOST_RECORDS
 from compare.engine.ingest.names import SAVED, parse, split_call
-from compare.engine.ingest.source import printable
 from compare.engine.ingest.splitter import Entry, Run, split, whole_characters
 from compare.engine.model import Int32, RecordKind, RecordTable, UInt8
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from compare.engine.errors import DumpError
+from compare.engine.errors import DumpError, os_error, printable
 from compare.engine.ingest import construct as constructs
 from compare.engine.ingest.archive import Expander
 from compare.engine.ingest.layout import CONSTRUCT, DATABASE, STACK, Place, arrange
 from compare.engine.ingest.member import Member, Reading, new_digest
 from compare.engine.ingest.records import read_dump, tables
-from compare.engine.ingest.source import Meter, Progress, Source, os_error, printable
+from compare.engine.ingest.source import Meter, Progress, Source
 from compare.engine.ingest.stacks import read_stacks
 from compare.engine.ingest.visdb import read_database
 from compare.engine.model import Dump, Side

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -10,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from compare.engine.errors import DumpError
+from compare.engine.errors import os_error, printable
 
 Progress: TypeAlias = Callable[[str, float, dict[str, int]], None]
 
 SIDE_FILES = ("construct.json", "stack.json")
-LONGEST_PRINTED_NAME = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,23 +58,6 @@ class Meter:
         self.fraction = max(self.fraction, self.start + done * (self.until - self.start))
         self.progress("read", self.fraction, {"bytes": self.bytes, "of": max(self.total, self.bytes)})
         self.reported = time.monotonic()
-
-
-def printable(text: str) -> str:
-    """A sender's name for a message: one line, no control characters, of bounded length, and always encodable."""
-    shown = "".join(letter if letter.isprintable() else "\ufffd" for letter in text[: LONGEST_PRINTED_NAME + 1])
-    return shown if len(text) <= LONGEST_PRINTED_NAME else shown[:LONGEST_PRINTED_NAME] + "…"
-
-
-def os_error(error: OSError, where: str) -> DumpError:
-    """The refusal that an operating-system error stands for."""
-    if isinstance(error, FileNotFoundError):
-        return DumpError("file_missing", where)
-    if isinstance(error, PermissionError):
-        return DumpError("file_forbidden", where)
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DumpError("disk_full", where)
-    return DumpError("file_unreadable", where, reason=error.strerror or type(error).__name__)
 
 
 def paths_to_sources(paths: Sequence[Path]) -> list[Source]:

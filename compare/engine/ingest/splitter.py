@@ -18,9 +18,8 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from compare.engine.errors import DumpError
+from compare.engine.errors import DumpError, printable
 from compare.engine.ingest.limits import BLOCK, DEEPEST_NESTING, LARGEST_ENTRY
-from compare.engine.ingest.source import printable
 
 BACKSLASH, COMMA, OPENING, CLOSING, QUOTE = b'\\,{}"'
 OPENERS, CLOSERS = frozenset(b"{["), frozenset(b"}]")

@@ -8,10 +8,9 @@ from itertools import chain
 import msgspec
 import numpy as np
 
-from compare.engine.errors import DumpError
+from compare.engine.errors import DumpError, printable
 from compare.engine.ingest.columns import Interned
 from compare.engine.ingest.limits import BLOCK
-from compare.engine.ingest.source import printable
 from compare.engine.ingest.splitter import split
 from compare.engine.model import Int32
 

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from compare.engine.errors import DumpError
+from compare.engine.errors import DumpError, os_error, printable
 from compare.engine.ingest import construct as constructs
 from compare.engine.ingest import limits
 from compare.engine.ingest.columns import Interned, SlotColumns
 from compare.engine.ingest.leaves import LeafValue, Unreadable, from_json
 from compare.engine.ingest.records import RecordColumns, tables
-from compare.engine.ingest.source import Meter, os_error, printable
+from compare.engine.ingest.source import Meter
 from compare.engine.ingest.splitter import whole_characters
 from compare.engine.ingest.stacks import SEPARATOR
 from compare.engine.model import Dump, RecordKind
