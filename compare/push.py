@@ -76,6 +76,8 @@ class Refused(Exception):
 ARCHIVE = re.compile(r"\.(zip|tar|tar\.gz|tgz)$", re.IGNORECASE)
 STEP, RANK = re.compile(r"step_?[0-9]+"), re.compile(r"(rank_?[0-9]*|(proc|pid)_?[0-9]+)")
 SIDE_FILES = ("dump.json", "construct.json", "stack.json")
+MAIN_FILES = ("dump.json", "debug.json")
+DATABASE = ".vis.db"
 WORTH_REPACKING = 1 << 20
 BIG = 0xF0000000  # from here on sizes and places take eight bytes: a little below 4 GiB, for what does not shrink grows a little
 
@@ -318,7 +320,7 @@ class Side:
             self.parcels.append(self.whole_or_repacked(path, path.name))
 
     def gather_folder(self, folder: Path) -> None:
-        prefix, loose = numbered(folder) or folder.name + "/", []
+        prefix, loose, databases = numbered(folder) or folder.name + "/", [], []
 
         def refuse(error: OSError) -> None:
             raise error
@@ -331,11 +333,15 @@ class Side:
                     continue
                 if ARCHIVE.search(path.name) and is_needed(below, True):
                     self.parcels.append(self.whole_or_repacked(path, below))
+                elif path.name.lower().endswith(DATABASE) and is_needed(below, True):
+                    databases.append(file_member(path, below))
                 elif is_needed(below, self.tensors):
                     loose.append(file_member(path, below))
                 elif is_needed(below, True):
                     self.left_out += path.stat().st_size
-        if not self.parcels and not any(member.name.lower().endswith(".json") for member in loose):
+        if not self.parcels and not any(member.name.lower().endswith(MAIN_FILES) for member in loose):
+            loose.extend(databases)  # what graph_visualize made of dumps that are no longer beside it
+        if not self.parcels and not any(member.name.lower().endswith((".json", DATABASE)) for member in loose):
             raise Stop(f"{self.given}: there is no dump.json in it, and no archive. Give what msprobe wrote")
         if loose:
             self.parcels.append(Zipped(folder.name + ".zip", loose))

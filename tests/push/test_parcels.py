@@ -176,3 +176,12 @@ def test_a_dump_that_is_still_being_written_is_noticed(tmp_path, how):
     os.utime(file, ns=(1, 1))
     with pytest.raises(Stop, match="changed while it was read"):
         list(parcel.blocks(0))
+
+
+def test_a_graph_database_is_sent_where_no_dump_is_beside_it(tmp_path):
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "build_1.vis.db").write_bytes(b"SQLite format 3\0")
+    (tmp_path / "out" / "notes.txt").write_text("x")
+    assert names(Side(str(tmp_path / "out"), tensors=False)) == ["out/build_1.vis.db"]
+    (tmp_path / "out" / "dump.json").write_text("{}")
+    assert names(Side(str(tmp_path / "out"), tensors=False)) == ["out/dump.json"]

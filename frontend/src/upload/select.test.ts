@@ -21,6 +21,15 @@ describe("what is sent", () => {
     expect(other.map(({ path }) => path)).toEqual(["t/notes.txt"]);
   });
 
+  it("is the graph database where no dump is beside it, and else the dump alone", () => {
+    const alone = select(files({ "out/build_20260101.vis.db": "x", "out/notes.txt": "" }));
+    expect(alone.send.map(({ path }) => path)).toEqual(["out/build_20260101.vis.db"]);
+    expect(select(files({ "build.vis.db": "x" })).name).toBe("build");
+    const beside = select(files({ "out/build.vis.db": "x", "out/dump.json": "{}" }));
+    expect(beside.send.map(({ path }) => path)).toEqual(["out/dump.json"]);
+    expect(beside.other.map(({ path }) => path)).toEqual(["out/build.vis.db"]);
+  });
+
   it("is nothing hidden and nothing that an operating system added", () => {
     const { send } = select(files({ "t/.git/a.json": "", "t/__MACOSX/dump.json": "", "t/._dump.json": "", "t/dump.json": "{}" }));
     expect(send.map(({ path }) => path)).toEqual(["t/dump.json"]);

@@ -2,6 +2,8 @@ import type { GatheredFile } from "./gather";
 
 const ARCHIVE = /\.(zip|tar|tar\.gz|tgz)$/i;
 const JSON_FILE = /\.json$/i;
+const DUMP = /(^|\/)(dump|debug)\.json$/i;
+const DATABASE = /\.vis\.db$/i;
 const TENSOR = /\.(pt|npy|bin|safetensors)$/i;
 
 export interface Selection {
@@ -14,19 +16,23 @@ export interface Selection {
 }
 
 /**
- * Json files and archives are sent. Tensors stay: they are a thousand times the size of the statistics. Hidden files and what an operating
+ * Json files and archives are sent, and without a dump among them the database that msprobe graph_visualize made of one. Tensors stay: they are a thousand times the size of the statistics. Hidden files and what an operating
  * system adds (`__MACOSX`) are never sent.
  */
 export function select(files: readonly GatheredFile[]): Selection {
   const send: GatheredFile[] = [];
   const tensors: GatheredFile[] = [];
   const other: GatheredFile[] = [];
+  const databases: GatheredFile[] = [];
   for (const file of files) {
     if (isHidden(file.path)) other.push(file);
     else if (ARCHIVE.test(file.path) || JSON_FILE.test(file.path)) send.push(file);
     else if (TENSOR.test(file.path)) tensors.push(file);
+    else if (DATABASE.test(file.path)) databases.push(file);
     else other.push(file);
   }
+  const holdsDump = send.some(({ path }) => ARCHIVE.test(path) || DUMP.test(path));
+  (holdsDump ? other : send).push(...databases);
   return { send, tensors, other, name: nameOf(send) };
 }
 
@@ -38,7 +44,7 @@ function nameOf(files: readonly GatheredFile[]): string {
   const [first] = files;
   if (first === undefined) return "";
   const [top, ...below] = first.path.split("/");
-  return (below.length > 0 ? top : top?.replace(ARCHIVE, "").replace(JSON_FILE, "")) ?? first.path;
+  return (below.length > 0 ? top : top?.replace(ARCHIVE, "").replace(JSON_FILE, "").replace(DATABASE, "")) ?? first.path;
 }
 
 export function sizeOf(files: readonly GatheredFile[]): number {

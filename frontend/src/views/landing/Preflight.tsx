@@ -136,7 +136,7 @@ function ServerAside({ inventory }: { inventory: Inventory }) {
         <ul className={styles.asideList}>
           {aside.slice(0, 200).map(({ path, reason }) => (
             <li key={path}>
-              <code>{path}</code> {reason}
+              <code>{path}</code> {t.card.asideReasons[reason] ?? reason}
             </li>
           ))}
         </ul>
