@@ -90,7 +90,7 @@ def not_comparable(premises: Sequence[Premise]) -> Text:
             return both(f"Not comparable — {left} against {right} tokens", f"无法比较 — 两侧词元数不同：{left} 与 {right}")
         return both("Not comparable — the tensors of the two sides have other sizes", "无法比较 — 两侧张量的大小不同")
     if premise.code == "tokens":
-        return both("Not comparable — the two sides were given other tokens", "无法比较 — 两侧输入的词元不同")
+        return both("Not comparable — the two sides were given different tokens", "无法比较 — 两侧输入的词元不同")
     nodes = detail.get("names_only")
     if nodes is not None:
         both_sides, each = nodes["both"], (nodes["left"], nodes["right"])
