@@ -56,6 +56,12 @@ def parts_of(left: Sequence[Dump], right: Sequence[Dump], options: Options) -> l
     return found
 
 
+def left_out(side: Sequence[Dump], options: Options, parts: Sequence[Part], which: int) -> list[PartKey]:
+    """What the side (0 left, 1 right) holds besides the parts, where nothing chose among them: one step against a run of several."""
+    used = {(part.left, part.right)[which] for part in parts}
+    return [key for key in _grouped(side, _chosen(side, options, which)) if key not in used]
+
+
 def _chosen(dumps: Sequence[Dump], options: Options, side: int) -> list[int]:
     rows = list(range(len(dumps)))
     for name in ("stage", "step", "rank"):

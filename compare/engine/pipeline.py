@@ -20,7 +20,7 @@ from compare.engine.errors import Cancelled, DumpError
 from compare.engine.ingest import Progress, Source, inventory, paths_to_sources, read_side
 from compare.engine.model import Dump, JsonObject
 from compare.engine.options import Options
-from compare.engine.parts import Part, parts_of
+from compare.engine.parts import Part, left_out, parts_of
 from compare.engine.publish import write_part, write_verdict
 from compare.engine.store.dumps import read_dump, write_dump
 
@@ -111,9 +111,12 @@ def _stored(folder: Path) -> _Run:
 def _compare(sides: tuple[_Run, _Run], options: Options, progress: Progress, read_s: float = 0.0) -> Comparison:
     roles = (options.left_role or sides[0].role, options.right_role or sides[1].role)
     primary = 1 if roles[1] == "infer" and roles[0] != "infer" else 0
-    facts = (SideFacts(sides[0].name, roles[0]), SideFacts(sides[1].name, roles[1]))
     same_input = sides[0].digest == sides[1].digest
     parts = parts_of(sides[0].dumps, sides[1].dumps, options)
+    facts = (
+        SideFacts(sides[0].name, roles[0], left_out(sides[0].dumps, options, parts, 0)),
+        SideFacts(sides[1].name, roles[1], left_out(sides[1].dumps, options, parts, 1)),
+    )
     spent = {"read_s": read_s, "align_s": 0.0, "measure_s": 0.0, "diagnose_s": 0.0}
     judged: list[tuple[Part, PartVerdict | None]] = []
     for number, part in enumerate(parts):

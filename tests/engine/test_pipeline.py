@@ -325,6 +325,15 @@ def test_one_part_is_paired_with_the_part_of_its_step_else_with_the_first(tmp_pa
     assert (other["left"]["step"], other["right"]["step"]) == (0, 4)
 
 
+def test_steps_that_one_part_leaves_uncompared_are_named_unless_a_choice_left_them_out(tmp_path: Path) -> None:
+    one, many = steps(0, folder=tmp_path / "one"), steps(0, 1, 2, folder=tmp_path / "many")
+    told = [f for f in compare_paths([one], [many], Options()).document["findings"] if f["code"] == "parts_not_compared"]
+    assert [f["evidence"] for f in told] == [{"side": "right", "parts": [{"stage": None, "step": 1}, {"stage": None, "step": 2}]}]
+    assert "step 1, step 2" in told[0]["text"]["en"]
+    for left, right, options in ((one, many, Options(step="0:2")), (one, one, Options()), (many, many, Options(step="1"))):
+        assert all(f["code"] != "parts_not_compared" for f in compare_paths([left], [right], options).document["findings"])
+
+
 def test_a_step_that_a_side_of_one_step_lacks_is_no_error_there(tmp_path: Path) -> None:
     document = compare_paths([steps(0, folder=tmp_path / "l")], [steps(2, 3, folder=tmp_path / "r")], Options(step="3")).document
     assert (document["left"]["step"], document["right"]["step"]) == (0, 3)

@@ -57,6 +57,24 @@ def findings_of(cases: Sequence[Case], layers: Sequence[LayerRow], premises: Seq
     return found
 
 
+def parts_not_compared(left_out: Sequence[Sequence[tuple[str | None, int | None]]]) -> Iterator[Finding]:
+    """One step against a run of several: what was not looked at is said, so that nobody takes it for compared."""
+    for side, side_zh, keys in zip(("left", "right"), ("左侧", "右侧"), left_out, strict=True):
+        if not keys:
+            continue
+        names = [" ".join([*([stage] if stage else []), *([f"step {step}"] if step is not None else [])]) for stage, step in keys]
+        shown = ", ".join(names[:MOST_MODULES]) + (" …" if len(names) > MOST_MODULES else "")
+        yield Finding(
+            "parts_not_compared",
+            "info",
+            both(
+                f"The {side} side holds more than was compared: {shown}. Another step or stage is chosen with the options of a comparison",
+                f"{side_zh}还有未参与比较的内容：{shown.replace(', ', '、')}。可在比较选项中指定其他步或阶段",
+            ),
+            evidence={"side": side, "parts": [{"stage": stage, "step": step} for stage, step in keys]},
+        )
+
+
 def _residual(layers: Sequence[LayerRow]) -> Iterator[Finding]:
     rows = [row for row in layers if row.by_name is not None]
     if not rows:

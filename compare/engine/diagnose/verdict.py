@@ -13,7 +13,7 @@ from compare.engine.align.pairs import Reason
 from compare.engine.diagnose import headline
 from compare.engine.diagnose.case import Case, maker_of, module_name
 from compare.engine.diagnose.causes import causes_of
-from compare.engine.diagnose.findings import Finding, findings_of
+from compare.engine.diagnose.findings import Finding, findings_of, parts_not_compared
 from compare.engine.diagnose.layers import LayerRow, layers_of
 from compare.engine.diagnose.origins import Kind, Origin, diagnose_origins, downstream_ratio
 from compare.engine.diagnose.premises import Premise, failed, premises_of
@@ -28,10 +28,11 @@ HIGH, MEDIUM = 3.0, 1.5  # how far over its limit the clearest sign of an origin
 
 @dataclass(frozen=True, slots=True)
 class SideFacts:
-    """What the document says of a side besides its numbers."""
+    """What the document says of a side besides its numbers. ``left_out``: stages and steps it holds that are in no part."""
 
     name: str
     role: str
+    left_out: Sequence[tuple[str | None, int | None]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,10 @@ def judge(cases: Sequence[Case], sides: tuple[SideFacts, SideFacts], *, same_inp
     layers = layers_of(settled)
     word = "not_comparable" if broken else "diverged" if origins else "identical" if _identical(settled) else "consistent"
     told = [_origin(settled[index], origin) for index, origin in origins]
-    findings: Sequence[Finding] = findings_of(settled, layers, premises, same_input=same_input)
+    findings: Sequence[Finding] = [
+        *findings_of(settled, layers, premises, same_input=same_input),
+        *parts_not_compared([side.left_out for side in sides]),
+    ]
     document: JsonObject = {
         "schema": SCHEMA,
         "left": _side(sides[0], settled, 0),
