@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from tests.bench import upload
 from tests.bench.__main__ import main
 
 
 @pytest.mark.timeout(1800)
 def test_a_comparison_of_50_000_nodes_stays_near_the_cost_of_reading_them():
     assert main([]) == 0
+
+
+@pytest.mark.timeout(1800)
+def test_2_gb_through_the_web_server_cost_it_little_memory():
+    assert upload.main() == 0

@@ -79,7 +79,7 @@ def test_reading_on_and_going_back_give_the_same_bytes(takes):
 @given(files=FILES, share=st.floats(0, 1), big=st.integers(0, 500))
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_what_lies_beyond_4_gigabytes_is_found(monkeypatch, files, share, big):
-    """With the border lowered; tests.bench sends a tensor that is really that large."""
+    """With the border lowered, so that the test need not write a tensor that large."""
     monkeypatch.setattr(push, "BIG", big)
     parcel = zipped(files)
     whole = b"".join(parcel.blocks(0))
