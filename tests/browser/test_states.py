@@ -31,11 +31,11 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 @pytest.fixture(scope="module")
 def large_runs(own: Stack, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
-    """Two runs of 10,000 nodes: long enough in the worker's hands to be caught there."""
+    """Two runs of 50,000 nodes: long enough in the worker's hands to be caught there."""
     folder = tmp_path_factory.mktemp("large")
     ids = []
     for side, role, drift in (("left", "train", None), ("right", "infer", 40)):
-        write_large_dump(folder / side, Extent(drift_from=drift))
+        write_large_dump(folder / side, Extent(micro_batches=5, drift_from=drift))
         ids.append(own.upload(*sorted((folder / side).iterdir()), name=f"large-{side}", role=role))
     for run in ids:
         until("the run is read", lambda run=run: own.get(f"/api/v1/runs/{run}/").json()["state"] == "ready", 60)
@@ -56,15 +56,21 @@ class Worker:
                 process.send_signal(number)
 
     def stop_at(self, slug: str) -> None:
-        """Stop it while it is at this comparison, has said how far it is, and knows no verdict yet."""
+        """Stop it while it is at this comparison, has said how far it is, and knows no verdict yet.
 
-        def computing() -> bool:
+        It runs in short stretches and is looked at between them: however busy the machine is, it cannot get far unseen.
+        """
+
+        def caught() -> bool:
+            self.send(signal.SIGSTOP)
             found = self.stack.get(f"/api/v1/comparisons/{slug}/").json()
             assert found["state"] in {"queued", "running"}, "it ended before it was caught"
-            return found["state"] == "running" and bool(found["progress"].get("stage"))
+            if found["state"] == "running" and found["progress"].get("stage"):
+                return True
+            self.send(signal.SIGCONT)
+            return False
 
-        until("the worker is at it", computing, 60, every=0.01)
-        self.send(signal.SIGSTOP)
+        until("the worker is at it", caught, 60, every=0.03)
         assert self.stack.get(f"/api/v1/comparisons/{slug}/").json()["verdict"] is None, "it was caught too late"
 
 
@@ -98,9 +104,12 @@ def test_a_killed_worker_leaves_a_page_that_says_so_and_a_retry_ends_well(
 ) -> None:
     slug = own.compare(*large_runs)
     worker = Worker(own)
-    worker.stop_at(slug)
-    page = visit_of(own)(f"/c/{slug}")
-    worker.send(signal.SIGKILL)
+    try:
+        worker.stop_at(slug)
+        page = visit_of(own)(f"/c/{slug}")
+        worker.send(signal.SIGKILL)
+    finally:
+        worker.send(signal.SIGCONT)
     expect(page.get_by_role("heading", level=1)).to_have_text("This comparison was interrupted")
     expect(page.get_by_role("alert")).to_contain_text("retry starts it again")
     page.get_by_role("button", name="Retry").click()
@@ -150,8 +159,13 @@ def test_a_comparison_whose_dump_turns_out_broken_says_which_side_and_why(
     own: Stack, visit_of: Callable[[Stack], Visit], tmp_path: Path
 ) -> None:
     """A script may compare before the dumps were read; the page of that comparison explains."""
-    left = own.upload(TRAIN, role="train")
-    slug = own.compare(left, own.upload(truncated(tmp_path), name="cut-off", role="infer"))
+    worker = Worker(own)
+    worker.send(signal.SIGSTOP)
+    try:
+        left = own.upload(TRAIN, role="train")
+        slug = own.compare(left, own.upload(truncated(tmp_path), name="cut-off", role="infer"))
+    finally:
+        worker.send(signal.SIGCONT)
     page = visit_of(own)(f"/c/{slug}")
     expect(page.get_by_role("heading", level=1)).to_have_text("This comparison failed")
     expect(page.get_by_role("alert")).to_contain_text("Inference cut-off")
