@@ -34,7 +34,8 @@ class Places:
     """One row a record of one dump.
 
     ``path`` is the canonical path (module records), or the API name (API records), in the shared interner. ``call`` counts the calls of the
-    same canonical path and direction, recomputed ones apart. ``layer`` is -1 outside the layers.
+    same canonical path and direction, recomputed ones apart; an API call has that of the module around it. ``layer`` is -1 outside the
+    layers.
     """
 
     convention: Convention | None
@@ -77,7 +78,7 @@ def _places(dump: Dump, rank: int, intern: Interner) -> Places:
     path, layer = _shared_modules(dump, path, layer, intern)
     layer = _layer_of_calls(dump, layer, is_api)
     recompute = _recomputed(dump, path)
-    call = _rank_in_group(_group_key(dump, path, recompute))
+    call = _call_around(dump, _rank_in_group(_group_key(dump, path, recompute)), is_api)
     count = len(records)
     ranks = np.full(count, rank, np.int32)
     return Places(convention, path, layer, call, recompute, ranks, np.arange(count, dtype=np.int32), int(layer.max(initial=-1)) + 1, listed)
@@ -132,6 +133,12 @@ def _layer_of_calls(dump: Dump, layer: Int32, is_api: Bool) -> Int32:
     layer = layer.copy()
     layer[called] = layer[dump.records.parent[called]]
     return layer
+
+
+def _call_around(dump: Dump, call: Int32, is_api: Bool) -> Int32:
+    """An API call belongs to the call of the module around it: the second micro-batch's matmul is no second matmul of the first."""
+    called = is_api & (dump.records.parent >= 0)
+    return np.where(called, call[np.where(called, dump.records.parent, 0)], call).astype(np.int32)
 
 
 def _group_key(dump: Dump, path: Int32, recompute: Bool) -> Int32:
