@@ -38,17 +38,19 @@ class LayerRow:
 def layers_of(cases: Sequence[Case]) -> list[LayerRow]:
     found: dict[int, LayerRow] = {}
     for case in cases:
+        themselves = _layers_themselves(case)
         for layer, pairs in layer_output_pairs(case).items():
             for pair in pairs:
-                row = _row(case, layer, pair)
+                row = _row(case, layer, pair, themselves.get((layer, case.call(pair)), []))
                 known = found.get(layer)
                 if known is None or (row.grade, row.norm_rel or 0.0) > (known.grade, known.norm_rel or 0.0):
                     found[layer] = row
     return [found[layer] for layer in sorted(found)]
 
 
-def _row(case: Case, layer: int, pair: int) -> LayerRow:
-    sides = [_own_module(case, layer, pair, side) for side in (0, 1)]
+def _row(case: Case, layer: int, pair: int, themselves: Sequence[int]) -> LayerRow:
+    """``themselves``: the nodes of the layer module in the pair's call."""
+    sides = [_own_module(case, themselves, side) for side in (0, 1)]
     norms = [float(side.values[pair, NORM]) for side in case.differences.sides]
     known = bool(case.differences.compared[pair, NORM])
     return LayerRow(
@@ -61,25 +63,25 @@ def _row(case: Case, layer: int, pair: int) -> LayerRow:
         ulps=float(case.differences.ulps[pair, NORM]) if known and np.isfinite(case.differences.ulps[pair, NORM]) else None,
         grade=Grade(int(case.grades.grade[pair])),
         compared=_compared(case, pair),
-        by_name=_by_name(case, layer, pair),
+        by_name=_by_name(case, pair, themselves),
         pair=pair,
-        node=_layer_node(case, layer, pair),
+        node=next(iter(themselves), int(case.pairs.node[pair])),
     )
 
 
-def _layer_nodes(case: Case, layer: int, call: int) -> list[int]:
-    """Nodes that stand for the layer itself, whatever its path is called."""
+def _layers_themselves(case: Case) -> dict[tuple[int, int], list[int]]:
+    """(layer, call) → the nodes that stand for the layer itself, whatever its path is called."""
     nodes = case.nodes
-    rows = np.flatnonzero((nodes.layer == layer) & (nodes.direction == Direction.FORWARD) & (nodes.call == call) & (nodes.kind == 1))
-    return [int(row) for row in rows if template_of(nodes.names[int(nodes.path[row])]).endswith(".<n>")]
+    itself = np.array([template_of(name).endswith(".<n>") for name in nodes.names] or [False])
+    rows = np.flatnonzero(itself[nodes.path] & (nodes.layer >= 0) & (nodes.direction == Direction.FORWARD) & (nodes.kind == 1))
+    found: dict[tuple[int, int], list[int]] = {}
+    for row, layer, call in zip(rows.tolist(), nodes.layer[rows].tolist(), nodes.call[rows].tolist(), strict=True):
+        found.setdefault((layer, call), []).append(row)
+    return found
 
 
-def _layer_node(case: Case, layer: int, pair: int) -> int:
-    return next(iter(_layer_nodes(case, layer, case.call(pair))), int(case.pairs.node[pair]))
-
-
-def _own_module(case: Case, layer: int, pair: int, side: int) -> str | None:
-    for node in _layer_nodes(case, layer, case.call(pair)):
+def _own_module(case: Case, themselves: Sequence[int], side: int) -> str | None:
+    for node in themselves:
         if len(case.nodes.records[side][node]):
             return case.nodes.names[int(case.nodes.path[node])]
     return None
@@ -102,13 +104,13 @@ def _compared(case: Case, pair: int) -> str:
     return case.slot_name(pair, 0)
 
 
-def _by_name(case: Case, layer: int, pair: int) -> tuple[str, float, float] | None:
+def _by_name(case: Case, pair: int, themselves: Sequence[int]) -> tuple[str, float, float] | None:
     """The same-named output that carries the residual (the last floating-point one), and its distance from the left Norm."""
     if case.pairs.reason[pair] != Reason.RESIDUAL_STREAM:
         return None
     side = 1 if case.pairs.elsewhere[pair] & 2 else 0
     dump = case.dumps[side]
-    for node in _layer_nodes(case, layer, case.call(pair)):
+    for node in themselves:
         for record in case.nodes.records[side][node]:
             slots = np.arange(dump.records.slot_start[record], dump.records.slot_start[record + 1])
             outputs = slots[(dump.slots.group[slots] == Group.OUTPUT) & (dump.slots.present[slots] >> NORM & 1 == 1)]
