@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from compare.engine.errors import DumpError
-from compare.engine.model import Dump
 from compare.engine.options import Options
 
 # Stages read in pipeline order; others follow in the order in which the side holds them.
@@ -28,6 +28,17 @@ PIPELINE = (
 PartKey = tuple[str | None, int | None]
 
 
+class Placed(Protocol):
+    """Where a dump stands in its run. That is all that pairing parts needs: neither its columns nor its file are opened for it."""
+
+    @property
+    def stage(self) -> str | None: ...
+    @property
+    def step(self) -> int | None: ...
+    @property
+    def rank(self) -> int | None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """``ranks`` says which dumps are compared with which: rank by rank, or all of one side with all of the other where the layouts
@@ -44,7 +55,7 @@ class Part:
         return "right" if self.left is None else "left" if self.right is None else None
 
 
-def parts_of(left: Sequence[Dump], right: Sequence[Dump], options: Options) -> list[Part]:
+def parts_of(left: Sequence[Placed], right: Sequence[Placed], options: Options) -> list[Part]:
     """Raises DumpError ``no_such_choice`` where a side does not hold what was asked for."""
     chosen = (_chosen(left, options, 0), _chosen(right, options, 1))
     groups = tuple(_grouped(side, rows) for side, rows in zip((left, right), chosen, strict=True))
@@ -56,13 +67,13 @@ def parts_of(left: Sequence[Dump], right: Sequence[Dump], options: Options) -> l
     return found
 
 
-def left_out(side: Sequence[Dump], options: Options, parts: Sequence[Part], which: int) -> list[PartKey]:
+def left_out(side: Sequence[Placed], options: Options, parts: Sequence[Part], which: int) -> list[PartKey]:
     """What the side (0 left, 1 right) holds besides the parts, where nothing chose among them: one step against a run of several."""
     used = {(part.left, part.right)[which] for part in parts}
     return [key for key in _grouped(side, _chosen(side, options, which)) if key not in used]
 
 
-def _chosen(dumps: Sequence[Dump], options: Options, side: int) -> list[int]:
+def _chosen(dumps: Sequence[Placed], options: Options, side: int) -> list[int]:
     rows = list(range(len(dumps)))
     for name in ("stage", "step", "rank"):
         wanted = options.each(name)[side]
@@ -76,7 +87,7 @@ def _chosen(dumps: Sequence[Dump], options: Options, side: int) -> list[int]:
     return rows
 
 
-def _grouped(dumps: Sequence[Dump], rows: Sequence[int]) -> dict[PartKey, list[int]]:
+def _grouped(dumps: Sequence[Placed], rows: Sequence[int]) -> dict[PartKey, list[int]]:
     groups: dict[PartKey, list[int]] = {}
     for row in rows:
         groups.setdefault((dumps[row].stage, dumps[row].step), []).append(row)
@@ -99,7 +110,9 @@ def _paired(left: Sequence[PartKey], right: Sequence[PartKey]) -> list[tuple[Par
     return pairs + [(None, key) for key in right if key not in left]
 
 
-def _ranks(left: Sequence[Dump], right: Sequence[Dump], a: Sequence[int], b: Sequence[int]) -> list[tuple[Sequence[int], Sequence[int]]]:
+def _ranks(
+    left: Sequence[Placed], right: Sequence[Placed], a: Sequence[int], b: Sequence[int]
+) -> list[tuple[Sequence[int], Sequence[int]]]:
     by_rank = {right[row].rank: row for row in b}
     if len(a) == len(b) and {left[row].rank for row in a} == set(by_rank):
         return [([row], [by_rank[left[row].rank]]) for row in a]

@@ -6,15 +6,16 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from compare.engine.diagnose.case import build_case
-from compare.engine.diagnose.run_verdict import run_verdict
+from compare.engine.diagnose.run_verdict import Outcome, run_verdict
 from compare.engine.diagnose.verdict import PartVerdict, SideFacts, judge
 from compare.engine.errors import Cancelled, DumpError
 from compare.engine.ingest import Progress, Source, inventory, paths_to_sources, read_side
@@ -24,7 +25,21 @@ from compare.engine.parts import Part, left_out, parts_of
 from compare.engine.publish import write_part, write_verdict
 from compare.engine.store.dumps import read_dump, write_dump
 
-__all__ = ["Cancelled", "Comparison", "DumpError", "Options", "Progress", "Source", "compare_paths", "compare_runs", "read_run"]
+__all__ = [
+    "Cancelled",
+    "Comparison",
+    "DumpError",
+    "Options",
+    "Plan",
+    "Progress",
+    "Source",
+    "compare_part",
+    "compare_paths",
+    "compare_runs",
+    "plan_runs",
+    "read_run",
+    "reduce_parts",
+]
 
 INVENTORY = "inventory.json"
 
@@ -42,14 +57,44 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
+class _Entry:
+    """One dump of a run as its inventory names it."""
+
+    folder: str
+    stage: str | None
+    step: int | None
+    rank: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class _Run:
-    """One side: its dumps (opened when asked for), and what the verdict says of it."""
+    """One side: what its inventory says, and its dumps, opened one by one when a part asks for them."""
 
     name: str
     role: str
     digest: str
-    dumps: Sequence[Dump]
-    folders: Sequence[str]
+    entries: Sequence[_Entry]
+    dump: Callable[[int], Dump]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Which parts a comparison is made of, known from the two inventories alone: no column is opened for it."""
+
+    sides: tuple[_Run, _Run]
+    parts: Sequence[Part]
+    facts: tuple[SideFacts, SideFacts]
+    exact: bool
+
+    @property
+    def compared(self) -> Sequence[Part]:
+        """The parts that both sides hold."""
+        return [part for part in self.parts if part.only is None]
+
+    @property
+    def primary(self) -> int:
+        """The side whose order of execution counts."""
+        return 1 if self.facts[1].role == "infer" and self.facts[0].role != "infer" else 0
 
 
 def read_run(sources: Sequence[Source], name: str, destination: Path, progress: Progress) -> JsonObject:
@@ -68,78 +113,131 @@ def read_run(sources: Sequence[Source], name: str, destination: Path, progress: 
     return document
 
 
+def plan_runs(left: Path, right: Path, options: Options) -> Plan:
+    """What comparing two folders that ``read_run`` made comes to. Raises DumpError ``no_such_choice``."""
+    return _plan((_stored(left), _stored(right)), options)
+
+
+def compare_part(plan: Plan, n: int, destination: Path, progress: Progress, on_verdict: Callable[[JsonObject], None]) -> JsonObject:
+    """Compares part ``n`` alone, one that both sides hold, into a folder that appears complete or not at all; returns its verdict document.
+
+    Opens the dumps of that part and no others. ``on_verdict`` gets the document before the tree is written.
+    """
+    part = plan.parts[n]
+    verdict = _judge(plan, part, progress)
+    on_verdict(verdict.document)
+    with _appearing(destination) as folder:
+        write_verdict(verdict.document, folder)
+        folders = tuple([[side.entries[row].folder for row in pair[index]] for pair in part.ranks] for index, side in enumerate(plan.sides))
+        progress("store", 0.0, {"part": n})
+        write_part(verdict, folder, (folders[0], folders[1]), progress)
+        progress("store", 1.0, {"part": n})
+    return verdict.document
+
+
+def reduce_parts(plan: Plan, documents: Mapping[int, JsonObject], errors: Mapping[int, JsonObject], read_s: float = 0.0) -> JsonObject:
+    """The verdict over the parts: ``documents`` by number, ``errors`` of those that could not be compared.
+
+    Where one part was compared and the plan has no other, that is its verdict; else a run verdict.
+    """
+    timing = _total(documents.values(), read_s)
+    if len(plan.parts) == 1 and documents:
+        return {**documents[plan.parts[0].n], "timing": timing}
+    outcomes = [Outcome(part, documents.get(part.n), errors.get(part.n)) for part in plan.parts]
+    return run_verdict(outcomes, plan.facts, timing)
+
+
 def compare_runs(
     left: Path, right: Path, options: Options, destination: Path, progress: Progress, on_verdict: Callable[[JsonObject], None]
 ) -> JsonObject:
-    """Compares two folders that ``read_run`` made. ``on_verdict`` gets the document as soon as it is known, before the tree is written."""
-    sides = (_stored(left), _stored(right))
+    """Compares two folders that ``read_run`` made, part after part. ``on_verdict`` gets the document as soon as it is known: before the
+    tree of the last part is written.
+    """
+    plan = plan_runs(left, right, options)
+    documents: dict[int, JsonObject] = {}
+    told: list[JsonObject] = []
+
+    def judged(part: int, document: JsonObject) -> None:
+        documents[part] = document
+        if len(documents) == len(plan.compared):
+            told.append(reduce_parts(plan, documents, {}))
+            on_verdict(told[0])
+
     with _appearing(destination) as folder:
-        comparison = _compare(sides, options, progress)
-        write_verdict(comparison.document, folder)
-        on_verdict(comparison.document)
-        judged = [(part, verdict) for part, verdict in comparison.parts if verdict is not None]
-        for number, (part, verdict) in enumerate(judged):
-            progress("store", number / len(judged), {"parts": number, "of": len(judged)})
-            write_verdict(verdict.document, folder / "parts" / str(part.n))
-            folders = tuple([[side.folders[row] for row in pair[index]] for pair in part.ranks] for index, side in enumerate(sides))
-            write_part(verdict, folder / "parts" / str(part.n), (folders[0], folders[1]), progress)
-        progress("store", 1.0, {"parts": len(judged), "of": len(judged)})
-    return comparison.document
+        (folder / "parts").mkdir()
+        for part in plan.compared:
+            compare_part(plan, part.n, folder / "parts" / str(part.n), progress, partial(judged, part.n))
+        if not told:  # no part is on both sides
+            told.append(reduce_parts(plan, {}, {}))
+            on_verdict(told[0])
+        write_verdict(told[0], folder)
+    return told[0]
 
 
 def compare_paths(left: Sequence[Path], right: Sequence[Path], options: Options, progress: Progress = silent) -> Comparison:
     """Compares what lies at two lists of paths, in memory."""
     begin = time.perf_counter()
     sides = (_read(left, progress), _read(right, progress))
-    return _compare(sides, options, progress, read_s=time.perf_counter() - begin)
+    read_s = time.perf_counter() - begin
+    plan = _plan(sides, options)
+    judged = [(part, None if part.only is not None else _judge(plan, part, progress)) for part in plan.parts]
+    documents = {part.n: verdict.document for part, verdict in judged if verdict is not None}
+    return Comparison(reduce_parts(plan, documents, {}, read_s), judged)
 
 
 def _read(paths: Sequence[Path], progress: Progress) -> _Run:
     name = " + ".join(path.resolve().name for path in paths)
     side = read_side(paths_to_sources(paths), name, progress)
     document = inventory(side, 0)
-    return _Run(side.name, document["role"], side.digest, side.dumps, [entry["folder"] for entry in document["dumps"]])
+    return _Run(side.name, document["role"], side.digest, _entries(document), side.dumps.__getitem__)
 
 
 def _stored(folder: Path) -> _Run:
     document: JsonObject = json.loads((folder / INVENTORY).read_text("utf-8"))
-    folders = [entry["folder"] for entry in document["dumps"]]
-    return _Run(document["name"], document["role"], document["digest"], [read_dump(folder / name) for name in folders], folders)
+    entries = _entries(document)
+    return _Run(document["name"], document["role"], document["digest"], entries, lambda row: read_dump(folder / entries[row].folder))
+
+
+def _entries(document: JsonObject) -> list[_Entry]:
+    return [_Entry(entry["folder"], entry["stage"], entry["step"], entry["rank"]) for entry in document["dumps"]]
+
+
+def _plan(sides: tuple[_Run, _Run], options: Options) -> Plan:
+    roles = (options.left_role or sides[0].role, options.right_role or sides[1].role)
+    entries = (sides[0].entries, sides[1].entries)
+    parts = parts_of(*entries, options)
+    facts = tuple(SideFacts(side.name, roles[i], left_out(entries[i], options, parts, i)) for i, side in enumerate(sides))
+    return Plan(sides, parts, (facts[0], facts[1]), options.exact)
 
 
 @np.errstate(all="ignore")  # NaN, Inf and zero denominators are decided by rule (measure.statistics), not by numpy's warnings
-def _compare(sides: tuple[_Run, _Run], options: Options, progress: Progress, read_s: float = 0.0) -> Comparison:
-    roles = (options.left_role or sides[0].role, options.right_role or sides[1].role)
-    primary = 1 if roles[1] == "infer" and roles[0] != "infer" else 0
-    same_input = sides[0].digest == sides[1].digest
-    parts = parts_of(sides[0].dumps, sides[1].dumps, options)
-    facts = (
-        SideFacts(sides[0].name, roles[0], left_out(sides[0].dumps, options, parts, 0)),
-        SideFacts(sides[1].name, roles[1], left_out(sides[1].dumps, options, parts, 1)),
-    )
-    spent = {"read_s": read_s, "align_s": 0.0, "measure_s": 0.0, "diagnose_s": 0.0}
-    judged: list[tuple[Part, PartVerdict | None]] = []
-    for number, part in enumerate(parts):
-        if part.only is not None:
-            judged.append((part, None))
-            continue
-        cases = []
-        for a, b in part.ranks:
-            left, right = [sides[0].dumps[row] for row in a], [sides[1].dumps[row] for row in b]
-            progress("align", number / len(parts), {"part": number, "parts": len(parts)})
-            cases.append(build_case(left, right, primary=primary, exact=options.exact, spent=spent, watch=progress))
-        progress("diagnose", number / len(parts), {"part": number, "parts": len(parts)})
-        begin = time.perf_counter()
-        judged.append((part, judge(cases, facts, same_input=same_input and all(a == b for a, b in part.ranks))))
-        spent["diagnose_s"] += time.perf_counter() - begin
-    progress("diagnose", 1.0, {"parts": len(parts)})
-    timing = {name: round(seconds, 4) for name, seconds in spent.items()}
-    if len(judged) == 1 and judged[0][1] is not None:
-        document = judged[0][1].document
-        document["timing"] = timing
-    else:
-        document = run_verdict(judged, facts, timing)
-    return Comparison(document, judged)
+def _judge(plan: Plan, part: Part, progress: Progress) -> PartVerdict:
+    """One part that both sides hold: all its ranks, in one document."""
+    spent = {"read_s": 0.0, "align_s": 0.0, "measure_s": 0.0, "diagnose_s": 0.0}
+    left, right = plan.sides
+    numbers = {"part": part.n, "parts": len(plan.parts)}
+    cases = []
+    for a, b in part.ranks:
+        progress("align", 0.0, numbers)
+        dumps = [left.dump(row) for row in a], [right.dump(row) for row in b]
+        cases.append(build_case(*dumps, primary=plan.primary, exact=plan.exact, spent=spent, watch=progress))
+    progress("diagnose", 0.0, numbers)
+    begin = time.perf_counter()
+    same_input = left.digest == right.digest and all(a == b for a, b in part.ranks)
+    verdict = judge(cases, plan.facts, same_input=same_input)
+    spent["diagnose_s"] = time.perf_counter() - begin
+    verdict.document["timing"] = {name: round(seconds, 4) for name, seconds in spent.items()}
+    progress("diagnose", 1.0, numbers)
+    return verdict
+
+
+def _total(documents: Iterable[JsonObject], read_s: float) -> JsonObject:
+    """The seconds of all parts together: what the work took, not how long somebody waited for it."""
+    total = {"read_s": read_s, "align_s": 0.0, "measure_s": 0.0, "diagnose_s": 0.0}
+    for document in documents:
+        for name, seconds in document["timing"].items():
+            total[name] += seconds
+    return {name: round(seconds, 4) for name, seconds in total.items()}
 
 
 @contextmanager

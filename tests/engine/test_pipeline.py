@@ -15,7 +15,7 @@ from compare.engine.errors import Cancelled, DumpError
 from compare.engine.ingest import paths_to_sources
 from compare.engine.model import JsonObject
 from compare.engine.options import Options
-from compare.engine.pipeline import compare_paths, compare_runs, read_run
+from compare.engine.pipeline import compare_part, compare_paths, compare_runs, plan_runs, read_run, reduce_parts
 from compare.engine.store.columns import Columns
 from compare.engine.store.dumps import read_dump
 from tests.engine.build import CORPUS, call, tensor, verdict, write
@@ -433,3 +433,75 @@ def test_the_corpus_archive_the_folder_and_the_loose_file_say_the_same(tmp_path:
     for given in (folder / "dump.json", folder, folder.parent, tmp_path):
         found = without_seconds(compare_paths([CORPUS / "q2_train_stat.zip"], [given], Options()).document)
         assert found | {"right": None} == expected | {"right": None}
+
+
+# --- part by part -----------------------------------------------------------------------------------------------------------------------
+
+
+def read(folder: Path, place: Path) -> Path:
+    read_run(paths_to_sources([folder]), folder.name, place, quiet)
+    return place
+
+
+def stepped(place: Path, norms: dict[int, float] | None = None) -> tuple[Path, Path]:
+    """Two stored runs of three steps and two ranks."""
+    left = steps(0, 1, 2, folder=place / "l", ranks=(0, 1))
+    right = steps(0, 1, 2, folder=place / "r", ranks=(0, 1), norms=norms)
+    return read(left, place / "left"), read(right, place / "right")
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.suffix in (".gz", ".npy")}
+
+
+def test_parts_compared_one_by_one_in_any_order_come_to_what_one_process_finds(tmp_path: Path) -> None:
+    left, right = stepped(tmp_path, {1: 12.0, 2: 12.0})
+    whole = compare_runs(left, right, Options(), tmp_path / "whole", quiet, lambda _: None)
+    documents = {}
+    for n in (2, 0, 1):
+        plan = plan_runs(left, right, Options())  # as each worker does
+        documents[n] = compare_part(plan, n, tmp_path / "alone" / str(n), quiet, lambda _: None)
+    assert without_seconds(reduce_parts(plan_runs(left, right, Options()), documents, {})) == without_seconds(whole)
+    assert files(tmp_path / "alone") == files(tmp_path / "whole" / "parts")
+
+
+def test_a_plan_opens_no_dump_and_a_part_only_its_own(tmp_path: Path) -> None:
+    left, right = stepped(tmp_path)
+    for side in (left, right):
+        for dump in json.loads((side / "inventory.json").read_text("utf-8"))["dumps"]:
+            if dump["step"] != 1:
+                (side / dump["folder"] / "meta.json").unlink()
+    plan = plan_runs(left, right, Options())
+    assert [(part.n, part.left) for part in plan.compared] == [(0, (None, 0)), (1, (None, 1)), (2, (None, 2))]
+    document = compare_part(plan, 1, tmp_path / "out", quiet, lambda _: None)
+    assert (document["verdict"], document["left"]["ranks"]) == ("identical", [0, 1])
+    with pytest.raises(FileNotFoundError):
+        compare_part(plan, 0, tmp_path / "none", quiet, lambda _: None)
+    assert not (tmp_path / "none").exists()
+
+
+ERROR = {"code": "worker_killed", "params": {}, "message": "m", "where": ""}
+
+
+def test_a_part_that_failed_is_named_and_hides_nothing_of_the_others(tmp_path: Path) -> None:
+    left, right = stepped(tmp_path, {2: 12.0})
+    plan = plan_runs(left, right, Options())
+    documents = {n: compare_part(plan, n, tmp_path / str(n), quiet, lambda _: None) for n in (0, 2)}
+    document = reduce_parts(plan, documents, {1: ERROR})
+    assert document["verdict"] == "diverged"
+    assert document["first"]["step"] == 2
+    assert [(part["state"], part["verdict"], part["error"]) for part in document["parts"]] == [
+        ("done", "identical", None),
+        ("failed", "not_comparable", ERROR),
+        ("done", "diverged", None),
+    ]
+    assert document["headline"]["en"].endswith("; 1 part failed: step 1")
+    assert document["headline"]["zh"].endswith("；1 个部分失败：第 1 步")
+
+
+def test_parts_that_failed_do_not_pass_for_equal(tmp_path: Path) -> None:
+    left, right = stepped(tmp_path)
+    plan = plan_runs(left, right, Options())
+    document = reduce_parts(plan, {0: compare_part(plan, 0, tmp_path / "0", quiet, lambda _: None)}, {1: ERROR, 2: ERROR})
+    assert document["verdict"] == "not_comparable"
+    assert document["headline"]["en"].endswith("; 2 parts failed: step 1, step 2")
