@@ -121,15 +121,7 @@ def _by_name(sides: Sides, nodes: Nodes, slot_node: list[Int32], quantities: lis
         rows = np.flatnonzero(usable)
         kept.append(rows)
         keys.append(slot_node[side][rows].astype(np.int64) * (1 << 24) + shared[dump.slots.name[rows]])
-    both = np.intersect1d(keys[0], keys[1])
-    lists = []
-    for side in (0, 1):
-        wanted = np.isin(keys[side], both)
-        rows, key = kept[side][wanted], keys[side][wanted]
-        order = np.argsort(key, kind="stable")
-        bounds: Int64 = np.r_[both, np.iinfo(np.int64).max]
-        start: Int64 = np.asarray(np.searchsorted(key[order], bounds), np.int64)
-        lists.append(Lists(start, rows[order].astype(np.int32)))
+    both, lists = _grouped_by_common_key(keys, kept)
     first = [lists[side].values[lists[side].start[:-1]] if len(both) else np.zeros(0, np.int32) for side in (0, 1)]
     several = (lists[0].counts() > 1) | (lists[1].counts() > 1)
     relation = np.where(several, Relation.CONCAT, Relation.SAME).astype(np.uint8)
@@ -144,6 +136,23 @@ def _by_name(sides: Sides, nodes: Nodes, slot_node: list[Int32], quantities: lis
         same = quantities[0][first[0]] == quantities[1][first[1]]
         quantity = np.where(same, quantities[0][first[0]], -1).astype(np.int32)
     return _Block(node, group, relation, reason, np.zeros(len(both), np.uint8), quantity, lists[0], lists[1])
+
+
+def _grouped_by_common_key(keys: list[Int64], rows: list[Int64]) -> tuple[Int64, list[Lists]]:
+    """The keys that both sides have, ascending, and each side's rows under them, in the order they came. Each side is sorted once: set
+    operations on millions of keys cost more than all the rest of the pairing.
+    """
+    orders = [np.argsort(key, kind="stable") for key in keys]
+    ordered = [key[order] for key, order in zip(keys, orders, strict=True)]
+    distinct = [key[np.flatnonzero(np.diff(key, prepend=key[:1] - 1))] for key in ordered]
+    both: Int64 = np.intersect1d(distinct[0], distinct[1], assume_unique=True)
+    lists = []
+    for key, order, row in zip(ordered, orders, rows, strict=True):
+        first, last = np.searchsorted(key, both, "left"), np.searchsorted(key, both, "right")
+        start: Int64 = np.concatenate([np.zeros(1, np.int64), np.cumsum(last - first)])
+        taken = np.repeat(first - start[:-1], last - first) + np.arange(start[-1])
+        lists.append(Lists(start, row[order[taken]].astype(np.int32)))
+    return both, lists
 
 
 def _undescribed(sides: Sides, side: int) -> Bool:

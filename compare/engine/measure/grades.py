@@ -101,7 +101,8 @@ def grades_of(
         limit[stands_out] = np.maximum(limit[stands_out], np.finfo(np.float64).tiny)
     with np.errstate(invalid="ignore"):
         ratio = np.where(judged, (estimate / limit).max(axis=1, initial=0.0), 0.0)
-    weight = comparable & parameter & _parameters_differ(differences)
+    weight = comparable & parameter
+    weight[weight] = _parameters_differ(differences, np.flatnonzero(weight))
     ratio = np.where(sudden | weight, np.inf, ratio)
     beyond = (ratio > 1) | (exact & comparable & ~differences.equal)
     beyond &= ~chance
@@ -177,46 +178,38 @@ def _bound(before: Float64, depth: Float64, *, ceiling: bool) -> Float64:
 PARAMETER_ROUNDING = 4.0  # a parameter stored once in a coarser dtype: units of that dtype by which Norm and Mean·√n/RMS may move
 
 
-def _parameters_differ(differences: Differences) -> Bool:
-    """Exactly, where both sides store a parameter in the same dtype; else after rounding to the coarser one."""
-    left, right = differences.sides
-    other_dtype = left.tensor_bits != right.tensor_bits
-    unit = np.ldexp(1.0, -np.minimum(left.tensor_bits, right.tensor_bits).astype(np.int32))
+def _parameters_differ(differences: Differences, rows: Int64) -> Bool:
+    """Of these pairs: exactly, where both sides store a parameter in the same dtype; else after rounding to the coarser one."""
+    bits = [side.tensor_bits[rows] for side in differences.sides]
+    unit = np.ldexp(1.0, -np.minimum(*bits).astype(np.int32))
     with np.errstate(invalid="ignore", divide="ignore"):
-        root = np.sqrt(differences.elements)
-        moved = np.stack(
-            [
-                differences.excess[:, MAX] / differences.scale[:, MAX],
-                differences.excess[:, MIN] / differences.scale[:, MIN],
-                differences.excess[:, MEAN] / differences.scale[:, MEAN] * root / PARAMETER_ROUNDING,
-                differences.excess[:, NORM] / differences.scale[:, NORM] / PARAMETER_ROUNDING,
-            ],
-            axis=1,
-        )
+        moved = differences.excess[rows] / differences.scale[rows]
+        moved[:, MEAN] *= np.sqrt(differences.elements[rows]) / PARAMETER_ROUNDING
+        moved[:, NORM] /= PARAMETER_ROUNDING
         rounded_apart = (np.nan_to_num(moved, posinf=np.inf) > unit[:, None]).any(axis=1)
-    return np.where(other_dtype, rounded_apart | differences.nonfinite, ~differences.equal)
+    return np.where(bits[0] != bits[1], rounded_apart | differences.nonfinite[rows], ~differences.equal[rows])
 
 
 def _shown(differences: Differences, noise: Noise, limit: Float64, weight: Bool) -> tuple[Bool, Float64, Float64]:
     """Which statistics leave their limit, and the one to show: it stands out most against its own limit."""
+    compared = differences.compared
     allowed = limit * noise.reach * noise.unit[:, None]
-    root = np.sqrt(np.maximum(differences.elements, 1))
-    slack = np.where(differences.scale > 0, differences.slack / np.where(differences.scale > 0, differences.scale, 1.0), 0.0)
     floors = np.empty_like(differences.relative)
     floors[:, MAX] = floors[:, MIN] = allowed[:, 1]
-    floors[:, MEAN] = allowed[:, 0] / root
+    floors[:, MEAN] = allowed[:, 0] / np.sqrt(np.maximum(differences.elements, 1))
     floors[:, NORM] = allowed[:, 2]
-    floors += slack
+    floors += np.divide(differences.slack, differences.scale, out=np.zeros_like(floors), where=differences.scale > 0)
+    against = np.full_like(floors, -1.0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        against = np.where(differences.compared, differences.relative / floors, -1.0)
-        against = np.where(np.isnan(against), -1.0, against)
-    over = (against > 1) | (
-        differences.compared & ~(differences.signed == 0) & (weight | differences.exact | differences.nonfinite)[:, None]
-    )
+        np.divide(differences.relative, floors, out=against, where=compared)
+    against[np.isnan(against)] = -1.0
+    over = against > 1
+    over |= compared & (differences.signed != 0) & (weight | differences.exact | differences.nonfinite)[:, None]
     rows: Int64 = np.arange(len(floors))
     most = np.where(against.max(axis=1, initial=-1.0) > 0, against.argmax(axis=1) if len(against) else 0, NORM)
     difference = differences.relative[rows, most]
-    quiet = differences.compared.any(axis=1) & np.isnan(difference)
-    difference = np.where(quiet, 0.0, difference)
-    difference = np.where(differences.nonfinite, np.inf, difference)
-    return over, np.where(differences.size, np.nan, difference), np.where(differences.compared.any(axis=1), floors[rows, most], np.nan)
+    any_compared = compared.any(axis=1)
+    difference[any_compared & np.isnan(difference)] = 0.0
+    difference[differences.nonfinite] = np.inf
+    difference[differences.size] = np.nan
+    return over, difference, np.where(any_compared, floors[rows, most], np.nan)

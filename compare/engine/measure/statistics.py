@@ -166,7 +166,8 @@ def differences_of(pairs: Pairs, dumps: tuple[Dump, Dump]) -> Differences:
     sides = tuple(_combine(dump, b, lists) for dump, b, lists in zip(dumps, bits, pairs.slots, strict=True))
     left, right = sides
     compared = left.present & right.present
-    signed = np.where(compared, _finite_difference(left.values, right.values), np.nan)
+    kinds = _kind(left.values), _kind(right.values)
+    signed = np.where(compared, _finite_difference(left.values, right.values, *kinds), np.nan)
     coarser = _coarser(left.stored_bits, right.stored_bits)
     tensor_bits = _coarser(left.tensor_bits, right.tensor_bits)
     size = (left.elements != right.elements) & (left.elements > 0) & (right.elements > 0)
@@ -181,13 +182,14 @@ def differences_of(pairs: Pairs, dumps: tuple[Dump, Dump]) -> Differences:
         scale = np.stack([extreme, extreme, np.where(compared[:, NORM], rms, largest[:, MEAN]), largest[:, NORM]], axis=1)
         unit = ulp(largest, np.where(coarser == EXACT, 53, coarser).astype(np.int32)[:, None])
         slack[fine, NORM] += SUMMATION_ULPS * unit[fine, NORM]
-        slack[fine, MEAN] += SUMMATION_ULPS * np.ldexp(1.0, -coarser[fine].astype(np.int32)) * rms[fine]
+        spread = np.fmax(rms, extreme / np.sqrt(elements))  # a Norm is never below the largest element, but its squares may underflow
+        slack[fine, MEAN] += SUMMATION_ULPS * np.ldexp(1.0, -coarser[fine].astype(np.int32)) * spread[fine]
         excess = np.maximum(np.abs(signed) - slack, 0.0)
         relative = np.where(signed == 0, 0.0, np.abs(signed) / np.where(scale > 0, scale, np.nan))
         relative = np.where(compared & (signed != 0) & ~(scale > 0), np.inf, relative)
         ulps = np.where(signed == 0, 0.0, signed / np.where(unit > 0, unit, np.nan))
     exact = (tensor_bits == EXACT) | (coarser == EXACT)
-    nonfinite = (compared & (_kind(left.values) != _kind(right.values))).any(axis=1)
+    nonfinite = (compared & (kinds[0] != kinds[1])).any(axis=1)
     same = ~compared | (left.values == right.values) | (np.isnan(left.values) & np.isnan(right.values))
     within = several[:, None] & (excess == 0) & np.isin(np.arange(4), (MEAN, NORM))[None, :]
     unlike = np.array([a != b for a, b in zip(left.text, right.text, strict=True)], bool) if len(pairs) else np.zeros(0, bool)
@@ -233,17 +235,21 @@ def _same_text(left: Sequence[str], right: Sequence[str], at_left: Int32, at_rig
     return same
 
 
-def _kind(values: Float64) -> Int32:
+def _kind(values: Float64) -> UInt8:
     """0 finite, 1 NaN, 2 Inf, 3 −Inf."""
-    return np.where(np.isnan(values), 1, np.where(values == np.inf, 2, np.where(values == -np.inf, 3, 0))).astype(np.int32)
+    kind = np.zeros(values.shape, np.uint8)
+    if not np.isfinite(values).all():
+        kind[np.isnan(values)], kind[values == np.inf], kind[values == -np.inf] = 1, 2, 3
+    return kind
 
 
-def _finite_difference(left: Float64, right: Float64) -> Float64:
+def _finite_difference(left: Float64, right: Float64, left_kind: UInt8, right_kind: UInt8) -> Float64:
     """right − left; 0 where both are the same NaN or Inf, NaN where only one is."""
     with np.errstate(invalid="ignore"):
-        both = _kind(left) == _kind(right)
-        plain = (_kind(left) == 0) & (_kind(right) == 0)
-        return np.where(plain, right - left, np.where(both, 0.0, np.nan))
+        difference = right - left
+    unusual = (left_kind != 0) | (right_kind != 0)
+    difference[unusual] = np.where(left_kind == right_kind, 0.0, np.nan)[unusual]
+    return difference
 
 
 def _coarser(left: UInt8, right: UInt8) -> UInt8:

@@ -50,5 +50,7 @@ def _step(value: Float64, bits: UInt8 | Int32) -> Int32:
     _, exponent = np.frexp(value)
     step = exponent - bits.astype(np.int32)
     for significand, smallest in SMALLEST_STEP.items():
-        step = np.where((bits == significand) & (step < smallest), smallest, step)
+        coarse = bits == significand
+        if coarse.any():
+            step = np.where(coarse & (step < smallest), smallest, step)
     return step.astype(np.int32)

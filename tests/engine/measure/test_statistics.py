@@ -64,6 +64,17 @@ def test_statistics_of_parts_combine_to_those_of_the_concatenation(parts: list[A
     assert made.differences.equal[row]
 
 
+def test_a_mean_whose_norm_underflowed_was_called_different_over_its_last_bit(tmp_path: Path) -> None:
+    parts = [np.random.default_rng(1).normal(size=(7, 5)) * 1e-250 for _ in "qkv"]
+    attention = "Module.model.layers.0.self_attn"
+    left = {f"{attention}.{name}_proj.Linear.forward.0": call(output=[of(part)]) for name, part in zip("qkv", parts, strict=True)}
+    made = case(tmp_path, left, {f"{attention}.qkv_proj.QKVParallelLinear.forward.0": call(output=[of(np.concatenate(parts))])})
+    row = next(row for row in range(len(made.pairs)) if made.pairs.relation[row] == Relation.CONCAT)
+    assert made.differences.sides[0].values[row, NORM] == 0  # the squares are below the smallest double
+    assert made.differences.signed[row, MEAN] != 0
+    assert made.differences.equal[row]
+
+
 def test_combining_by_hand(tmp_path: Path) -> None:
     """Norms 3, 4 and 12 make 13; means 1, 2 and 5 over 2, 4 and 2 elements make 2.5."""
     attention = "Module.model.layers.0.self_attn"
