@@ -116,6 +116,17 @@ class SlotTable:
 
 
 @dataclass(frozen=True, slots=True)
+class Note:
+    """Something that was taken otherwise than it stands in a file: how often, and the first of it (``ingest/notes.py``)."""
+
+    code: str
+    place: str  # the file
+    count: int
+    record: str  # "" = the file itself
+    params: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Dump:
     """What one process wrote for one step."""
 
@@ -138,6 +149,7 @@ class Dump:
     shapes: Sequence[tuple[int, ...]]
     texts: Sequence[str]
     stacks: Sequence[str]  # frames of one stack joined by "\x1e", innermost first
+    notes: Sequence[Note] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from compare.engine.diagnose.case import Case, module_name
 from compare.engine.diagnose.layers import LayerRow
 from compare.engine.diagnose.premises import Premise
 from compare.engine.diagnose.words import Text, both, number, percent, short
+from compare.engine.ingest import notes
 from compare.engine.model import JsonObject
 
 MOST_MODULES = 12
@@ -53,6 +54,7 @@ def findings_of(cases: Sequence[Case], layers: Sequence[LayerRow], premises: Seq
     found += _nonfinite(cases)
     found += _not_found(cases)
     found += _structure(cases)
+    found += _notes(cases)
     found += _kinds_of_data(cases)
     return found
 
@@ -270,6 +272,20 @@ def _structure(cases: Sequence[Case]) -> Iterator[Finding]:
                 f"{zh}没有 construct.json：结构由名字推出",
             ),
         )
+
+
+def _notes(cases: Sequence[Case]) -> Iterator[Finding]:
+    """What was read otherwise than it stands in the files."""
+    for side, (name, name_zh) in enumerate((("Left", "左侧"), ("Right", "右侧"))):
+        for note in notes.merged(note for case in cases for note in case.dumps[side].notes):
+            told = notes.sentence(note)
+            yield Finding(
+                note.code,
+                "warning",
+                both(f"{name} side: {told['en']}", f"{name_zh}：{told['zh']}"),
+                (),
+                {"side": name.lower(), "count": note.count, "record": note.record, "place": note.place, **note.params},
+            )
 
 
 def _kinds_of_data(cases: Sequence[Case]) -> Iterator[Finding]:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 
-from compare.engine.ingest.leaves import MARKED_NUMBERS, NUMBER_TYPES, TENSOR_TYPES, LeafValue, as_float, as_text, written_number
+from compare.engine.ingest.leaves import (
+    MARKED_NUMBERS,
+    NUMBER_TYPES,
+    TENSOR_TYPES,
+    LeafValue,
+    as_float,
+    as_text,
+    is_possible,
+    written_number,
+)  # fmt: skip
 from compare.engine.model import Group, Int32, Int64, Leaf, SlotTable, UInt8
 
 Item = TypeVar("Item", bound=Hashable)
 
-LARGEST_COUNT = 2**63 - 1
 TENSOR = int(Leaf.TENSOR)  # a plain int: it is hashed for every slot
 PRINTED_TRACE = "9.18273645546372e"  # as Python prints the marks
 NO_NUMBERS = (None, None, None, None)
@@ -215,14 +224,7 @@ def _group(name: str) -> Group:
 def _elements(leaf: int, shape: tuple[int, ...] | None) -> int:
     if leaf == Leaf.NUMBER:
         return 1
-    if shape is None:
-        return 0
-    product = 1
-    for size in shape:
-        product *= size
-        if size < 0 or product > LARGEST_COUNT:
-            return 0
-    return product
+    return math.prod(shape) if shape is not None and is_possible(shape) else 0
 
 
 def _sparse(count: int, pairs: Sequence[tuple[int, int]]) -> Int32:

@@ -12,6 +12,8 @@ import numpy as np
 
 from compare.engine.errors import DumpError, printable
 from compare.engine.ingest.limits import BLOCK, MOST_RECORDS
+from compare.engine.ingest.names import parse
+from compare.engine.ingest.notes import Notes
 from compare.engine.ingest.records import RecordColumns
 from compare.engine.ingest.splitter import split
 from compare.engine.model import Direction, Int32, RecordKind
@@ -37,9 +39,11 @@ class Construct:
         self.parents_without_record: dict[int, str] = {}  # row → name of its parent
         self.entries_without_record: dict[str, str | None] = {}
         self.entries = 0
+        self.notes = Notes("")
 
     def read(self, read: Callable[[int], bytes], place: str, block_size: int = BLOCK) -> None:
         """Stream the file. Raises DumpError: what ``splitter.split`` raises; bad_construct, duplicate_key."""
+        self.notes.place = place
         for run in split(read, place, None, block_size):
             found: dict[str, Parent] = {}
             with suppress(msgspec.DecodeError):
@@ -99,7 +103,10 @@ class Construct:
 
 
 def parents(records: RecordColumns, construct: Construct) -> Int32:
-    """The parent row of every row, -1 = none; never a cycle. Appends a row for each ancestor that only construct.json names."""
+    """The parent row of every row, -1 = none; never a circle. Appends a row for each ancestor that only construct.json names.
+
+    Circles, and parents that are neither recorded nor explained, are noted. A name that is no call (``optimizer``) needs no record.
+    """
     parent = construct.parent  # UNRECORDED only until the loop below has given that parent a row
     names = list(records.rows)
     # Ancestors without a record of their own: up the chain until a recorded one, or one that construct.json does not explain.
@@ -122,6 +129,8 @@ def parents(records: RecordColumns, construct: Construct) -> Int32:
                         parent[row] = above_row
                     else:
                         further[row] = above
+                elif parse(name).kind in (RecordKind.MODULE, RecordKind.API):
+                    construct.notes.unknown_parent(names[child], name)
             parent[child] = row
         missing = further
     kind, direction, path, _ = (column.tolist() for column in records.columns())
@@ -130,6 +139,8 @@ def parents(records: RecordColumns, construct: Construct) -> Int32:
         if parent[row] == UNKNOWN:
             parent[row] = from_names.parent(row)
     cut = _cut_cycles(parent)
+    for row in sorted(cut):
+        construct.notes.circle(names[row])
     if construct.entries:
         _borrow_from_forward(records.rows, names, kind, direction, parent, cut)
         _cut_cycles(parent)

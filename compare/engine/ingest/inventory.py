@@ -8,6 +8,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from compare.engine.ingest import notes
 from compare.engine.ingest.layout import CONSTRUCT, STACK
 from compare.engine.model import Direction, Dump, JsonObject, Leaf, RecordKind, Side
 
@@ -66,6 +67,7 @@ def inventory(side: Side, total_bytes: int) -> JsonObject:
             )
             if not there
         ],
+        "notes": [notes.document(note) for note in notes.merged(note for dump in side.dumps for note in dump.notes)],
         "left_aside": [{"path": left.path, "reason": left.reason} for left in side.left_aside],
         "digest": side.digest,
     }

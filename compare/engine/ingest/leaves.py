@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
@@ -24,6 +25,7 @@ STATISTICS = (b"Max", b"Min", b"Mean", b"Norm")
 TRACE = b"18273645546372"
 TENSOR_TYPES = frozenset({"torch.Tensor", "mindspore.Tensor", "numpy.ndarray"})
 NUMBER_TYPES = frozenset({"int", "float", "bool", "complex"})
+LARGEST_COUNT = 2**63 - 1  # elements of one tensor
 ABSENT = frozenset({"", "none", "null", "n/a"})
 
 
@@ -54,10 +56,36 @@ class Unreadable(Exception):
     """A leaf holds something that is neither a number nor a text where one belongs; the message says what."""
 
 
+def is_leaf(found: dict[str, Any]) -> bool:
+    """Whether a parsed JSON object is a leaf and not a dict of them: it has a type, or else a bare dtype or shape, which no dict has."""
+    return isinstance(found.get("type"), str) or isinstance(found.get("dtype"), str) or _is_bare_shape(found.get("shape"))
+
+
+def odd_fields(found: dict[str, Any]) -> Iterator[str]:
+    """The fields of a leaf that hold something else than they should, and are read as if they were not there."""
+    if not isinstance(found.get("type"), str):
+        yield "type"
+    for name, reader in (
+        ("dtype", _text), ("shape", _shape), ("md5", _text), ("tensor_stat_index", _index), ("md5_index", _index), ("format", _text),
+    ):  # fmt: skip
+        if found.get(name) is not None and reader(found[name]) is None:
+            yield name
+
+
+def is_possible(shape: tuple[int, ...]) -> bool:
+    """Whether a tensor can have that shape: no negative size, and a number of elements that can be counted."""
+    elements = 0 if 0 in shape else 1
+    for size in shape:
+        elements *= size
+        if size < 0 or elements > LARGEST_COUNT:
+            return False
+    return True
+
+
 def from_json(found: dict[str, Any]) -> LeafValue[Any]:
-    """The leaf that a parsed JSON object with a ``type`` stands for. Raises Unreadable."""
+    """The leaf that a parsed JSON object stands for (``is_leaf``). Raises Unreadable."""
     return LeafValue(
-        type=_text(found["type"]),
+        type=_text(found.get("type")),
         dtype=_text(found.get("dtype")),
         shape=_shape(found.get("shape")),
         maximum=_number(found.get("Max"), "Max"),
@@ -153,6 +181,10 @@ def _shape(value: Any) -> tuple[int, ...] | None:
     if isinstance(value, list) and all(isinstance(size, int) and not isinstance(size, bool) for size in value):
         return tuple(value)
     return None
+
+
+def _is_bare_shape(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and _shape(value) is not None
 
 
 def _number(value: Any, name: str) -> float | None:

@@ -18,6 +18,7 @@ from compare.engine.ingest.columns import Interned, Odd, SlotColumns, SlotNames
 from compare.engine.ingest.leaves import LeafValue, Unreadable
 from compare.engine.ingest.limits import BLOCK, MOST_RECORDS
 from compare.engine.ingest.names import SAVED, parse, split_call
+from compare.engine.ingest.notes import Notes
 from compare.engine.ingest.splitter import Entry, Run, split, whole_characters
 from compare.engine.model import Int32, RecordKind, RecordTable, UInt8
 
@@ -99,13 +100,18 @@ class DumpFile:
     framework: str
     records: RecordColumns
     slots: SlotColumns
+    notes: Notes
 
 
-def tables(records: RecordColumns, slots: SlotColumns, parent: Int32, recorded: int, stack: Int32) -> dict[str, Any]:
-    """The members of a ``model.Dump`` that come from the columns: its tables, and the lists that they refer to."""
+def tables(
+    records: RecordColumns, slots: SlotColumns, parent: Int32, recorded: int, stack: Int32, notes: Notes, structure: Notes
+) -> dict[str, Any]:
+    """The members of a ``model.Dump`` that come from the columns: its tables, the lists that they refer to, and what was noted of the
+    records and of their structure.
+    """
     kind, direction, path, class_name = records.columns()
     slot_start = np.array(records.slot_start, dtype=np.int64)
-    return {
+    held: dict[str, Any] = {
         "records": RecordTable(
             name=list(records.rows),
             kind=kind,
@@ -127,6 +133,19 @@ def tables(records: RecordColumns, slots: SlotColumns, parent: Int32, recorded: 
         "shapes": list(slots.shapes),
         "texts": list(slots.texts),
     }
+    _note_impossible_shapes(held, notes)
+    return held | {"notes": [*notes.notes(), *structure.notes()]}
+
+
+def _note_impossible_shapes(held: dict[str, Any], notes: Notes) -> None:
+    """Note the shapes that no tensor has, in the tables of a dump: their number of elements is unknown."""
+    slots, records, shapes = held["slots"], held["records"], held["shapes"]
+    odd = [index for index, shape in enumerate(shapes) if not leaves.is_possible(shape)]
+    if odd:
+        rows = np.flatnonzero(np.isin(slots.shape, odd))
+        first = int(rows[0])
+        name, slot = records.name[int(slots.record[first])], held["slot_names"][int(slots.name[first])]
+        notes.odd_value(name, slot, "shape", shapes[int(slots.shape[first])], len(rows))
 
 
 def read_dump(read: Callable[[int], bytes], place: str, block_size: int = BLOCK, *, typed: bool = True) -> DumpFile:
@@ -141,6 +160,8 @@ class _Reader:
     def __init__(self, place: str, *, typed: bool) -> None:
         self.place = place
         self.typed = typed
+        self.notes = Notes(place)
+        self.record = ""  # the one that is read member by member
         self.marks = False  # the last runs held bare NaN or infinities
         self.records = RecordColumns()
         self.slots = SlotColumns()
@@ -164,12 +185,21 @@ class _Reader:
         if not isinstance(members.get("data"), dict):
             raise DumpError("not_a_dump", self.place)
         return DumpFile(
-            task=str(members.get("task") or "statistics"),
-            level=str(members.get("level") or "L0"),
-            framework=str(members.get("framework") or "pytorch"),
+            task=self._word(members, "task", "statistics"),
+            level=self._word(members, "level", "L0"),
+            framework=self._word(members, "framework", "pytorch"),
             records=self.records,
             slots=self.slots,
+            notes=self.notes,
         )
+
+    def _word(self, members: dict[str, Any], name: str, usual: str) -> str:
+        found = members.get(name)
+        if isinstance(found, str) and found:
+            return whole_characters(found)
+        if found is not None:
+            self.notes.odd_value("", "", name, found)
+        return usual
 
     def _records(self, run: Run) -> None:
         """Add the records of a run: all decoded at once where that can be, else one by one."""
@@ -260,6 +290,7 @@ class _Reader:
             return
         self.slots.forget(before)
         self.slots.nan_held = True
+        self.record = whole_characters(entry[0])
         found = self._parsed(*entry)
         if kind == OTHER and entry[0].endswith(SAVED):
             self._walk("output", found)  # a value that the user saved: it may be of any form
@@ -317,7 +348,9 @@ class _Reader:
 
     def _walk(self, name: str, value: Any) -> None:
         if isinstance(value, dict):
-            if isinstance(value.get("type"), str):
+            if leaves.is_leaf(value):
+                for field in leaves.odd_fields(value):
+                    self.notes.odd_value(self.record, name, field, value.get(field))
                 self.slots.add(self.slots.names[name], leaves.from_json(value))
             else:
                 inner = dict(value)

@@ -83,7 +83,7 @@ def _read(place: Place, dump_file: Member, meter: Meter, digest: Any) -> Dump:
         rank=place.rank,
         has_construct=construct.entries > 0,
         has_stack=bool(stacks),
-        **tables(records, found.slots, parent, recorded, stack),
+        **tables(records, found.slots, parent, recorded, stack, found.notes, construct.notes),
         stacks=stacks,
     )
 

@@ -21,6 +21,7 @@ from compare.engine.ingest import construct as constructs
 from compare.engine.ingest import limits
 from compare.engine.ingest.columns import Interned, SlotColumns
 from compare.engine.ingest.leaves import LeafValue, Unreadable, from_json
+from compare.engine.ingest.notes import Notes
 from compare.engine.ingest.records import RecordColumns, tables
 from compare.engine.ingest.source import Meter
 from compare.engine.ingest.splitter import whole_characters
@@ -186,7 +187,8 @@ class _Nodes:
         for row, key in enumerate(self.stack_ids):
             if frames := stacks.get(key or ""):
                 stack_column[row] = distinct[frames]
-        held_tables = tables(self.records, self.slots, parent, recorded, stack_column)
+        construct.notes.place = self.place
+        held_tables = tables(self.records, self.slots, parent, recorded, stack_column, Notes(self.place), construct.notes)
         return Dump(
             place=self.place,
             task=task,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 
 import numpy as np
 
-from compare.engine.model import Dump, RecordTable, SlotTable
+from compare.engine.model import Dump, Note, RecordTable, SlotTable
 from compare.engine.store.columns import Columns, write_columns
 
 TEXTS = ("paths", "classes", "slot_names", "types", "dtypes", "texts", "stacks")
@@ -24,7 +24,8 @@ def write_dump(dump: Dump, folder: Path) -> None:
     strings = {name: getattr(dump, name) for name in TEXTS}
     strings["records.name"] = dump.records.name
     strings["shapes"] = [",".join(map(str, shape)) for shape in dump.shapes]
-    write_columns(folder, arrays, strings, {"kind": "dump", **{name: getattr(dump, name) for name in FACTS}})
+    facts = {name: getattr(dump, name) for name in FACTS}
+    write_columns(folder, arrays, strings, {"kind": "dump", **facts, "notes": [asdict(note) for note in dump.notes]})
 
 
 def read_dump(folder: Path) -> Dump:
@@ -39,4 +40,6 @@ def read_dump(folder: Path) -> Dump:
     slots = SlotTable(**table("slots", [f.name for f in fields(SlotTable)]))  # type: ignore[arg-type]
     texts = {name: list(columns.strings(name)) if name != "stacks" else columns.strings(name) for name in TEXTS}
     shapes = [tuple(int(n) for n in text.split(",")) if text else () for text in columns.strings("shapes")]
-    return Dump(records=records, slots=slots, shapes=shapes, **texts, **{name: columns.meta[name] for name in FACTS})  # type: ignore[arg-type]
+    notes = [Note(**note) for note in columns.meta.get("notes", ())]  # folders of earlier days have none
+    facts = {name: columns.meta[name] for name in FACTS}
+    return Dump(records=records, slots=slots, shapes=shapes, notes=notes, **texts, **facts)  # type: ignore[arg-type]

@@ -40,6 +40,7 @@ def joined(dumps: Sequence[Dump]) -> Dump:
         records=records,
         slots=slots,
         stacks=first.stacks,
+        notes=[note for dump in dumps for note in dump.notes],
         **merged,  # type: ignore[arg-type]
     )
 

@@ -101,20 +101,27 @@ NAME_PARTS = st.one_of(st.sampled_from(["model", "layers", "0", "q_proj", 'a"b',
 TENSORS = st.fixed_dictionaries(
     {"type": st.sampled_from(["torch.Tensor", "mindspore.Tensor", "torch.distributed.tensor.DTensor"])},
     optional={
-        "dtype": st.one_of(st.sampled_from(["torch.bfloat16", "torch.int64", "Float32"]), st.none()),
-        "shape": st.one_of(st.lists(st.integers(0, 2**40), max_size=4), st.just([-1, 2]), st.just(["j1", 4]), st.none()),
+        "dtype": st.one_of(st.sampled_from(["torch.bfloat16", "torch.int64", "Float32"]), st.none(), st.just(16)),
+        "shape": st.one_of(
+            st.lists(st.integers(0, 2**40), max_size=4),
+            st.sampled_from([[-1, 2], ["j1", 4], [[2, 3]], [2.0], [True], [10**30], "[2, 3]", 6, {"0": 2}]),
+            st.none(),
+        ),
         "Max": NUMBERS,
         "Min": NUMBERS,
         "Mean": NUMBERS,
         "Norm": NUMBERS,
         "requires_grad": st.booleans(),
-        "md5": st.one_of(st.sampled_from(["0a1b2c3d", "0xffffffffffffffff"]), st.none()),
+        "md5": st.one_of(st.sampled_from(["0a1b2c3d", "0xffffffffffffffff"]), st.none(), st.just(305419896)),
         "data_name": TEXTS,
         "device_mesh": st.just([[0, 1]]),
         "placements": st.just([{"Shard": {"dim": 0}}]),
         "tensor_stat_index": st.integers(0, 9),
         "md5_index": st.integers(0, 9),
     },
+)
+TYPELESS = st.fixed_dictionaries(
+    {}, optional={"type": st.just(7), "dtype": st.just("torch.bfloat16"), "shape": st.sampled_from([[2, 3], []]), "Max": NUMBERS}
 )
 PLAIN = st.one_of(
     st.fixed_dictionaries(
@@ -127,7 +134,7 @@ PLAIN = st.one_of(
     st.just({"type": "torch.ProcessGroup", "group_ranks": [0, 1], "group_id": "1f2e3d4c"}),
     st.just({"type": "torch.Tensor", "tensor_stat_index": 3}),
 )
-LEAVES = st.one_of(st.none(), TENSORS, PLAIN)
+LEAVES = st.one_of(st.none(), TENSORS, PLAIN, TYPELESS)
 ARGUMENTS = st.recursive(
     LEAVES,
     lambda inner: st.one_of(

@@ -57,7 +57,9 @@ def walk(name: str, group: Group, value: Any, found: list[Slot]) -> None:
         for index, item in enumerate(value):
             walk(f"{name}.{index}", group, item, found)
     elif isinstance(value, dict):
-        if isinstance(value.get("type"), str):
+        shape = value.get("shape")
+        bare = isinstance(value.get("dtype"), str) or (isinstance(shape, list) and shape != [] and all(type(s) is int for s in shape))
+        if isinstance(value.get("type"), str) or bare:
             found.append(leaf_slot(name, group, value))
         elif isinstance(value.get("class_type"), str) and "tensor" in value:
             walk(name, group, value["tensor"], found)
@@ -74,7 +76,7 @@ def walk(name: str, group: Group, value: Any, found: list[Slot]) -> None:
 
 
 def leaf_slot(name: str, group: Group, leaf: dict[str, Any]) -> Slot:
-    kind = leaf["type"]
+    kind = leaf["type"] if isinstance(leaf.get("type"), str) else None
     dtype = leaf["dtype"] if isinstance(leaf.get("dtype"), str) else None
     shape = leaf.get("shape")
     if not (isinstance(shape, list) and all(type(size) is int for size in shape)):
