@@ -66,6 +66,38 @@ class Statistic(IntEnum):
     NORM = 3
 
 
+class Packing(IntEnum):
+    """How the bytes of a tensor file lie in the file that holds them."""
+
+    PLAIN = 0  # as they are
+    ZIP_STORED = 1  # behind a zip's local header
+    ZIP_DEFLATED = 2
+    UNREADABLE = 3  # encrypted, or packed by a method that is not read
+
+
+NO_FILE, FILE_MISSING = -1, -2  # in SlotTable.file
+KEPT = -1  # in TensorTable.source
+
+
+@dataclass(frozen=True, slots=True)
+class TensorTable:
+    """One row a tensor file that a slot names and that was found: where its bytes are.
+
+    ``source`` is the place of the holding file among the files of the input, or KEPT: the file beside the columns into which was copied
+    what cannot be read in place. ``offset`` is that of the first byte (PLAIN) or of the zip's local header; ``packed`` and ``size`` are
+    bytes as they lie there, the header not counted, and unpacked.
+    """
+
+    source: Int32
+    offset: Int64
+    packed: Int64
+    size: Int64
+    packing: UInt8
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+
 @dataclass(frozen=True, slots=True)
 class RecordTable:
     """One row a record, in the order of dump.json; then one row for every parent that only construct.json names.
@@ -96,6 +128,7 @@ class SlotTable:
 
     ``statistics`` is float64 of shape [slots, 4] in the order of ``Statistic``. A null statistic has its bit cleared in ``present`` and NaN
     in ``statistics``; a NaN that the dump holds has its bit set. ``elements`` is the product of the shape, 1 for a scalar, 0 when unknown.
+    ``file`` is a row of Dump.tensors, NO_FILE where the dump names none, FILE_MISSING where the file that it names is not there.
     """
 
     record: Int32
@@ -110,6 +143,8 @@ class SlotTable:
     present: UInt8
     text: Int32  # into Dump.texts: the value of a TEXT leaf, the placements of a sharded TENSOR, -1 = none
     checksum: Int32  # into Dump.texts: CRC-32 or xor digits, -1 = none
+    data_name: Int32  # into Dump.texts: the name of its tensor file, ``.input.0.pt`` short for that behind the record's name; -1 = none
+    file: Int32
 
     def __len__(self) -> int:
         return len(self.record)
@@ -141,6 +176,7 @@ class Dump:
     has_stack: bool
     records: RecordTable
     slots: SlotTable
+    tensors: TensorTable
     paths: Sequence[str]
     classes: Sequence[str]
     slot_names: Sequence[str]
@@ -150,6 +186,14 @@ class Dump:
     texts: Sequence[str]
     stacks: Sequence[str]  # frames of one stack joined by "\x1e", innermost first
     notes: Sequence[Note] = ()
+
+    def data_name(self, slot: int) -> str | None:
+        """The name of a slot's tensor file (hostile text), None where the dump names none."""
+        index = int(self.slots.data_name[slot])
+        if index < 0:
+            return None
+        name = self.texts[index]
+        return self.records.name[int(self.slots.record[slot])] + name if name.startswith(".") else name
 
 
 @dataclass(frozen=True, slots=True)

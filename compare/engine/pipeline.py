@@ -18,7 +18,7 @@ from compare.engine.diagnose.case import build_case
 from compare.engine.diagnose.run_verdict import Outcome, run_verdict
 from compare.engine.diagnose.verdict import PartVerdict, SideFacts, judge
 from compare.engine.errors import Cancelled, DumpError
-from compare.engine.ingest import Progress, Source, inventory, paths_to_sources, read_side
+from compare.engine.ingest import KEPT_FILE, Progress, Source, inventory, paths_to_sources, read_side
 from compare.engine.model import Dump, JsonObject
 from compare.engine.options import Options
 from compare.engine.parts import Part, left_out, parts_of
@@ -103,9 +103,9 @@ def read_run(sources: Sequence[Source], name: str, destination: Path, progress: 
     Raises DumpError for what cannot be read, and whatever ``progress`` raises.
     """
     size = sum(source.path.stat().st_size for source in sources)
-    side = read_side(sources, name, progress)
-    document = inventory(side, size)
     with _appearing(destination) as folder:
+        side = read_side(sources, name, progress, folder / KEPT_FILE)
+        document = inventory(side, size)
         for number, (dump, entry) in enumerate(zip(side.dumps, document["dumps"], strict=True)):
             progress("store", number / len(side.dumps), {"dumps": number, "of": len(side.dumps)})
             write_dump(dump, folder / entry["folder"])

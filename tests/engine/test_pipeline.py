@@ -130,7 +130,7 @@ def test_columns_of_another_format_are_refused(place: Path, tmp_path: Path) -> N
     (folder / "meta.json").write_text(json.dumps({"format": 99}), "utf-8")
     with pytest.raises(DumpError) as refused:
         Columns(folder)
-    assert (refused.value.code, refused.value.params) == ("stored_format", {"found": 99, "known": 1})
+    assert (refused.value.code, refused.value.params) == ("stored_format", {"found": 99, "known": 2})
 
 
 # --- complete or not at all -------------------------------------------------------------------------------------------------------------

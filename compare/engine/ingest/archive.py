@@ -1,8 +1,8 @@
 """Zip, tar and tar.gz as lists of members that are streamed, never extracted.
 
-A tar.gz cannot be read out of order, so what will be read of it is first copied to a temporary file (tensor files are passed over); zips
-and plain tars are read in place. An archive inside an archive (one a rank, say) is copied to a temporary file and read as a folder of its
-name; archives inside that are left aside.
+A tar.gz cannot be read out of order, so what will be read of it is first copied to a temporary file (its tensor files to one that stays,
+see ``kept``); zips and plain tars are read in place. An archive inside an archive (one a rank, say) is copied to a temporary file and read
+as a folder of its name; archives inside that are left aside.
 """
 
 from __future__ import annotations
@@ -25,14 +25,17 @@ from typing import IO, Self, cast
 
 from compare.engine.errors import DumpError, os_error, printable
 from compare.engine.ingest import limits
-from compare.engine.ingest.layout import DUMP_FILES, numbered_folders
+from compare.engine.ingest.kept import Extent, Keeper
+from compare.engine.ingest.layout import DUMP_FILES, is_tensor, numbered_folders
 from compare.engine.ingest.member import Member
 from compare.engine.ingest.source import Meter, Source
 from compare.engine.ingest.streams import Guarded, Readable, Slice
-from compare.engine.model import LeftAside
+from compare.engine.model import KEPT, LeftAside, Packing
 
 UNPACKED = 0.3  # the share of reading that unpacking a tar.gz is told as
 LONGEST_LINK = 4096
+LOCAL_HEADER = struct.Struct("<26xHH")  # of a zip member: the lengths of its name and its extra field, which follow
+ZIP_PACKING = {zipfile.ZIP_STORED: Packing.ZIP_STORED, zipfile.ZIP_DEFLATED: Packing.ZIP_DEFLATED}
 ENCRYPTED = 0x1  # bit of a zip member's flags
 LOOSE = 0  # origin of files that came in no archive
 DRIVE = re.compile(r"[A-Za-z]:")
@@ -78,11 +81,12 @@ def kind_of(source: Source, where: str) -> str | None:
 class Expander:
     """Turns the sources of a side into members. Open files live until ``close``; use as a context manager."""
 
-    def __init__(self, meter: Meter) -> None:
+    def __init__(self, meter: Meter, kept: Path | None = None) -> None:
         self.meter = meter
         self.members: list[Member] = []
         self.left_aside: list[LeftAside] = []
         self.open_files = ExitStack()
+        self.keeper = Keeper(kept, self.open_files)
         self.counted = self.unpacked = self.nested = 0  # members listed, bytes to be read unpacked, archives inside archives
 
     def __enter__(self) -> Self:
@@ -98,8 +102,9 @@ class Expander:
         for number, (source, kind) in enumerate(zip(sources, kinds, strict=True), LOOSE + 1):
             where = printable(source.name)
             if kind is None:
-                path = safe_path(source.name, where)
-                self.members.append(Member(path, where, _size(source), LOOSE, partial(_open_file, source.path)))
+                path, size = safe_path(source.name, where), _size(source)
+                extent = Extent(number - 1, 0, size, size, Packing.PLAIN) if is_tensor(path) else None
+                self.members.append(Member(path, where, size, LOOSE, partial(_open_file, source.path), extent))
             else:
                 self._archive(source, kind, where, number, nested=False)
 
@@ -117,7 +122,7 @@ class Expander:
             if kind == "zip":
                 self._zip(source, where, origin, nested=nested)
             elif kind == "tar":
-                self._tar(source, where, origin)
+                self._tar(source, where, origin, nested=nested)
             else:
                 self._tar_gz(source, where, origin, nested=nested)
         folder = _without_suffix(safe_path(source.name, where)) + "/" if nested else _numbers(source.name, self.members[seen:])
@@ -174,7 +179,8 @@ class Expander:
                 target = archive.read(info).decode("utf-8", "replace") if info.file_size <= LONGEST_LINK else "/"
                 self._link(path, place, target, path.count("/"))
             elif not _is_read(path, nested=nested):
-                self.members.append(Member(path, place, info.file_size, origin, partial(_not_read, place)))
+                extent = self._in_zip(source.path, info, place, origin, nested=nested) if is_tensor(path) else None
+                self.members.append(Member(path, place, info.file_size, origin, partial(_not_read, place), extent))
             else:
                 if info.flag_bits & ENCRYPTED:
                     raise DumpError("archive_encrypted", place)
@@ -188,23 +194,55 @@ class Expander:
         if nested:
             archive.close()
 
-    def _tar(self, source: Source, where: str, origin: int) -> None:
-        with source.path.open("rb") as stream:
+    def _in_zip(self, path: Path, info: zipfile.ZipInfo, place: str, origin: int, *, nested: bool) -> Extent | None:
+        """Where a tensor file stays that is a member of a zip: there, or copied as it is packed out of a nested one."""
+        packing = ZIP_PACKING.get(info.compress_type, Packing.UNREADABLE) if not info.flag_bits & ENCRYPTED else Packing.UNREADABLE
+        extent = Extent(origin - 1, info.header_offset, info.compress_size, info.file_size, packing)
+        if not nested:
+            return extent
+        if not self.keeper.wanted:
+            return None
+        with path.open("rb") as stream:
+            stream.seek(info.header_offset)
+            header = stream.read(LOCAL_HEADER.size)
+            length = LOCAL_HEADER.size + sum(LOCAL_HEADER.unpack(header)) + info.compress_size
+            stream.seek(info.header_offset)
+            offset = self.keeper.keep(length, place, partial(_copy, stream, size=length, place=place, meter=self.meter))
+        return replace(extent, source=KEPT, offset=offset)
+
+    def _copied(self, stream: Readable, size: int, place: str) -> Extent | None:
+        """Where a tensor file stays that is copied out of a stream."""
+        if not self.keeper.wanted:
+            return None
+        offset = self.keeper.keep(size, place, partial(_copy, stream, size=size, place=place, meter=self.meter))
+        return Extent(KEPT, offset, size, size, Packing.PLAIN)
+
+    def _tar(self, source: Source, where: str, origin: int, *, nested: bool) -> None:
+        with source.path.open("rb") as stream, source.path.open("rb") as contents:
             for path, place, header in self._tar_members(Guarded(stream), where):
                 opened = partial(_open_slice, source.path, header.offset_data, header.size)
-                self.members.append(Member(path, place, header.size, origin, opened))
+                extent = None
+                if is_tensor(path):
+                    extent = Extent(origin - 1, header.offset_data, header.size, header.size, Packing.PLAIN)
+                    if nested:
+                        contents.seek(header.offset_data)
+                        extent = self._copied(contents, header.size, place)
+                self.members.append(Member(path, place, header.size, origin, opened, extent))
 
     def _tar_gz(self, source: Source, where: str, origin: int, *, nested: bool) -> None:
         spool = self._spool
         with source.path.open("rb") as packed, gzip.GzipFile(fileobj=packed) as unpacked:
             guarded = Guarded(cast("IO[bytes]", unpacked), packed, where, self.meter)
             for path, place, header in self._tar_members(guarded, where):
-                at = spool.seek(0, io.SEEK_END)
+                at, extent = spool.seek(0, io.SEEK_END), None
+                if is_tensor(path):
+                    guarded.seek(header.offset_data)
+                    extent = self._copied(guarded, header.size, place)
                 if _is_read(path, nested=nested):
                     self._unpack(header.size, where)
                     guarded.seek(header.offset_data)
                     _copy(guarded, spool, header.size, place, self.meter)
-                self.members.append(Member(path, place, header.size, origin, partial(_slice_of, spool, at, header.size)))
+                self.members.append(Member(path, place, header.size, origin, partial(_slice_of, spool, at, header.size), extent))
             while guarded.read(limits.BLOCK):
                 pass  # to the end: its checksum is checked there
 

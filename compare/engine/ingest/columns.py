@@ -19,7 +19,7 @@ from compare.engine.ingest.leaves import (
     is_possible,
     written_number,
 )  # fmt: skip
-from compare.engine.model import Group, Int32, Int64, Leaf, SlotTable, UInt8
+from compare.engine.model import NO_FILE, Group, Int32, Int64, Leaf, SlotTable, UInt8
 
 Item = TypeVar("Item", bound=Hashable)
 
@@ -69,8 +69,10 @@ class SlotColumns:
         self.numbers: list[float | None] = []
         self.nan_held = False  # ``numbers`` may hold NaN besides None, which become the same in an array
         self.marked = False  # ``numbers`` may hold leaves.MARKS for NaN and infinities
+        self.owner = ""  # the name of the record whose slots are added
         self.text_at: list[tuple[int, int]] = []
         self.checksum_at: list[tuple[int, int]] = []
+        self.data_name_at: list[tuple[int, int]] = []
         self.packed = 0
         self.packed_names = array("i")
         self.packed_forms = array("i")
@@ -84,7 +86,7 @@ class SlotColumns:
         """Take back the slots from ``length`` on; they must not have been packed."""
         kept = length - self.packed
         del self.name_list[kept:], self.form_list[kept:], self.numbers[4 * kept :]
-        for sparse in (self.text_at, self.checksum_at):
+        for sparse in (self.text_at, self.checksum_at, self.data_name_at):
             while sparse and sparse[-1][0] >= length:
                 sparse.pop()
 
@@ -114,6 +116,7 @@ class SlotColumns:
                     or leaf.tensor_stat_index is not None
                     or leaf.md5_index is not None
                     or leaf.placements is not None
+                    or leaf.data_name is not None
                 ):
                     self.add(names[key], leaf)
                     continue
@@ -140,6 +143,11 @@ class SlotColumns:
             self.checksum_at.append((len(self) - 1, self.texts[leaf.md5]))
         if leaf.placements is not None:
             self._add_text(leaf.placements)
+        if leaf.data_name is not None:
+            # Nearly all begin with their record's name: what remains is the same for many.
+            name = leaf.data_name
+            short = name[len(self.owner) :] if name.startswith(self.owner + ".") else name
+            self.data_name_at.append((len(self) - 1, self.texts[short]))
 
     def _add_text(self, value: Any) -> None:
         text = as_text(value)
@@ -203,6 +211,8 @@ class SlotColumns:
             present=np.frombuffer(self.packed_present, dtype=np.uint8) if count else np.empty(0, np.uint8),
             text=_sparse(count, self.text_at),
             checksum=_sparse(count, self.checksum_at),
+            data_name=_sparse(count, self.data_name_at),
+            file=np.full(count, NO_FILE, np.int32),
         )
 
     def _form_columns(self) -> tuple[UInt8, Int32, Int32, Int32, Int64]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from compare.engine.ingest import notes
 from compare.engine.ingest.layout import CONSTRUCT, STACK
-from compare.engine.model import Direction, Dump, JsonObject, Leaf, RecordKind, Side
+from compare.engine.model import FILE_MISSING, Direction, Dump, JsonObject, Leaf, RecordKind, Side
 
 Value = TypeVar("Value")
 
@@ -44,6 +44,8 @@ def inventory(side: Side, total_bytes: int) -> JsonObject:
             "records": sum(_records(dump) for dump in side.dumps),
             "slots": sum(len(dump.slots) for dump in side.dumps),
             "bytes": total_bytes,
+            "tensors": sum(int((dump.slots.file >= 0).sum()) for dump in side.dumps),
+            "tensors_missing": sum(int((dump.slots.file == FILE_MISSING).sum()) for dump in side.dumps),
         },
         "dumps": [
             {

@@ -22,6 +22,7 @@ DUMP, DEBUG, CONSTRUCT, STACK = "dump.json", "debug.json", "construct.json", "st
 DATABASE = ".vis.db"
 DUMP_FILES = frozenset({DUMP, DEBUG, CONSTRUCT, STACK})
 TENSOR_SUFFIXES = (".pt", ".npy")
+TENSOR_FOLDER = "dump_tensor_data"
 # MindSpore's two ways of running, each with steps of its own.
 MODES = frozenset({"graph", "pynative"})
 
@@ -53,6 +54,7 @@ class Place:
     writer: str = ""  # the process folder of an asynchronous rollout that the step lies in
     inner: int | None = None  # the dumper's own step where a trainer's step lies around it
     files: dict[str, Member] = field(default_factory=dict)
+    tensors: dict[str, Member] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[str | None, int | None, int | None]:
@@ -82,8 +84,11 @@ def arrange(members: Iterable[Member], left_aside: list[LeftAside], name: str) -
     found = list(members)
     places: dict[tuple[int, str], Place] = {}
     rest: list[Member] = []
+    tensors: list[Member] = []
     for member in found:
-        if member.name.lower() in DUMP_FILES:
+        if is_tensor(member.path):
+            tensors.append(member)
+        elif member.name.lower() in DUMP_FILES:
             folder = member.path.rpartition("/")[0]
             place = places.get((member.origin, folder))
             if place is None:
@@ -93,6 +98,12 @@ def arrange(members: Iterable[Member], left_aside: list[LeftAside], name: str) -
             place.files[member.name.lower()] = member
         else:
             rest.append(member)
+    for member in tensors:
+        beside = places.get((member.origin, member.path.rpartition("/")[0].rpartition("/")[0]))
+        if beside is None or beside.main is None:
+            rest.append(member)
+        else:
+            beside.tensors[member.name] = member
     dumps = [place for place in places.values() if place.main is not None]
     if not dumps:
         dumps, rest = _database(rest) or _lone_json(rest, name)
@@ -147,6 +158,12 @@ def is_stage(folder: str) -> bool:
     return not STAGE_WORDS.isdisjoint(_words(folder))
 
 
+def is_tensor(path: str) -> bool:
+    """Whether a file lies where the dumper puts the values of tensors."""
+    folder, _, name = path.rpartition("/")
+    return name.lower().endswith(TENSOR_SUFFIXES) and folder.rpartition("/")[2] == TENSOR_FOLDER
+
+
 def stage_order(stage: str | None) -> int:
     """Where a stage stands in the pipeline: generate, reference, reward, values, old log prob, update, then others."""
     if stage is None:
@@ -161,7 +178,7 @@ def reason(member: Member) -> str:
     if name == "configurations.json" or KEY_DATA.search(member.path):
         return "key_data"
     if name.endswith(TENSOR_SUFFIXES):
-        return "tensors_not_read_yet"
+        return "tensor_without_slot"
     if name.endswith(DATABASE):
         return "database_beside_dumps"
     if name.endswith((".zip", ".tar", ".tar.gz", ".tgz")):
@@ -248,7 +265,9 @@ def _without_helpers(dumps: list[Place], left_aside: list[LeftAside]) -> list[Pl
         if not place.process:
             kept.append(place)
         elif at in ranked:
-            left_aside.extend(LeftAside(printable(member.path), "helper_process") for member in place.files.values())
+            left_aside.extend(
+                LeftAside(printable(member.path), "helper_process") for member in (*place.files.values(), *place.tensors.values())
+            )
         elif at in processes:
             raise DumpError("several_processes", place.where, other=processes[at].where)
         else:

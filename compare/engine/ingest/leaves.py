@@ -50,6 +50,7 @@ class LeafValue(msgspec.Struct, Generic[Number], gc=False):
     format: str | None = None
     group_ranks: Any = None
     placements: Any = None
+    data_name: str | None = None
 
 
 class Unreadable(Exception):
@@ -99,6 +100,7 @@ def from_json(found: dict[str, Any]) -> LeafValue[Any]:
         format=_text(found.get("format")),
         group_ranks=found.get("group_ranks"),
         placements=found.get("placements"),
+        data_name=_text(found.get("data_name")),
     )
 
 

@@ -29,6 +29,9 @@ LARGEST_HEADER = 1 << 20
 LARGEST_JSON = 64 << 30
 """Bytes of json, databases and archives inside archives in one input, unpacked."""
 
+LARGEST_KEPT = 1 << 40
+"""Bytes of tensor files that are copied out of tar.gz and nested archives of one input."""
+
 LARGEST_DATABASE = 16 << 30
 """Bytes of a graph_visualize database, which is copied before it is opened."""
 

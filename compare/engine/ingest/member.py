@@ -11,18 +11,22 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 from compare.engine.errors import DumpError, os_error
+from compare.engine.ingest.kept import Extent
 from compare.engine.ingest.source import Meter
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """``path`` is relative, with ``/`` and no ``..``; ``place`` is what messages call it; ``origin`` numbers what it came in."""
+    """``path`` is relative, with ``/`` and no ``..``; ``place`` is what messages call it; ``origin`` numbers what it came in. ``extent``
+    says where the bytes of a tensor file stay after reading, None where they do not.
+    """
 
     path: str
     place: str
     size: int
     origin: int
     open: Callable[[], AbstractContextManager[IO[bytes]]]
+    extent: Extent | None = None
 
     @property
     def name(self) -> str:

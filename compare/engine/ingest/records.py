@@ -20,6 +20,7 @@ from compare.engine.ingest.limits import BLOCK, MOST_RECORDS
 from compare.engine.ingest.names import SAVED, parse, split_call
 from compare.engine.ingest.notes import Notes
 from compare.engine.ingest.splitter import Entry, Run, split, whole_characters
+from compare.engine.ingest.tensor_files import no_tensors
 from compare.engine.model import Int32, RecordKind, RecordTable, UInt8
 
 GRADIENTS, OTHER = int(RecordKind.PARAMETERS_GRAD), int(RecordKind.OTHER)
@@ -125,6 +126,7 @@ def tables(
             stack=stack,
         ),
         "slots": slots.table(slot_start),
+        "tensors": no_tensors(),
         "paths": list(records.paths),
         "classes": list(records.classes),
         "slot_names": list(slots.names),
@@ -214,6 +216,7 @@ class _Reader:
             if call is True or call is False:
                 continue  # an old flag such as is_recompute
             kind = add_record(name)
+            slots.owner = name
             if kind < 0:
                 raise DumpError("duplicate_key", self.place, key=printable(name), offset=run[index][2])
             try:

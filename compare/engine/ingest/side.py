@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,19 +13,21 @@ import numpy as np
 from compare.engine.errors import DumpError, os_error, printable
 from compare.engine.ingest import construct as constructs
 from compare.engine.ingest.archive import Expander
-from compare.engine.ingest.layout import CONSTRUCT, DATABASE, STACK, Place, arrange
+from compare.engine.ingest.layout import CONSTRUCT, DATABASE, STACK, Place, arrange, reason
 from compare.engine.ingest.member import Member, Reading, new_digest
 from compare.engine.ingest.records import read_dump, tables
 from compare.engine.ingest.source import Meter, Progress, Source
 from compare.engine.ingest.stacks import read_stacks
+from compare.engine.ingest.tensor_files import with_tensors
 from compare.engine.ingest.visdb import read_database
-from compare.engine.model import Dump, Side
+from compare.engine.model import Dump, LeftAside, Side
 
 STRUCTURE = "structure"  # the task of dumps without values: construct.json is all they hold
 
 
-def read_side(sources: Sequence[Source], name: str, progress: Progress | None = None) -> Side:
-    """Every dump that the sources hold, as columns; one streaming pass a file.
+def read_side(sources: Sequence[Source], name: str, progress: Progress | None = None, kept: Path | None = None) -> Side:
+    """Every dump that the sources hold, as columns; one streaming pass a file. Tensor files are found, not read; ``kept`` is where those
+    are copied that cannot be read in place later (``kept.Keeper``), None: they count as missing.
 
     Raises DumpError for what cannot be read (``docs/errors.md``), and lets through what ``progress`` raises (errors.Cancelled).
     """
@@ -32,12 +35,14 @@ def read_side(sources: Sequence[Source], name: str, progress: Progress | None = 
     shown = printable(name) or "–"
     if not sources:
         raise DumpError("empty_side", shown)
-    with Expander(meter) as expander:
+    with Expander(meter, kept) as expander:
         expander.add(sources)
         places = arrange(expander.members, expander.left_aside, shown)
         meter.phase(sum(member.size for place in places for member in place.files.values()), until=1.0)
         digest = new_digest()
-        dumps = [dump for place in places for dump in _dumps(place, meter, digest)]
+        dumps = [with_tensors(dump, place.tensors) for place in places for dump in _dumps(place, meter, digest)]
+        unused = (member for place in places for member in place.tensors.values())
+        expander.left_aside.extend(LeftAside(printable(member.path), reason(member)) for member in unused)
         left_aside = sorted(expander.left_aside, key=lambda left: (left.path, left.reason))
     if not any(len(dump.records) for dump in dumps):
         raise DumpError("empty_side", dumps[0].place)

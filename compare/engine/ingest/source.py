@@ -81,13 +81,17 @@ def paths_to_sources(paths: Sequence[Path]) -> list[Source]:
 
 
 def _lone_file(path: Path) -> list[Source]:
-    from compare.engine.ingest.layout import numbered_folders  # layout needs this module
+    from compare.engine.ingest.layout import TENSOR_FOLDER, numbered_folders  # layout needs this module
 
     if path.name not in ("dump.json", "debug.json"):
         return [Source(path, path.name)]
     prefix = numbered_folders(path.parent)
     files = [path, *(path.parent / name for name in SIDE_FILES)]
-    return [Source(file, prefix + file.name) for file in files if file == path or file.is_file()]
+    found = [Source(file, prefix + file.name) for file in files if file == path or file.is_file()]
+    tensors = path.parent / TENSOR_FOLDER
+    if tensors.is_dir():
+        found += [Source(file, f"{prefix}{TENSOR_FOLDER}/{file.name}") for file in sorted(tensors.iterdir()) if file.is_file()]
+    return found
 
 
 def _folder(folder: Path) -> list[Source]:

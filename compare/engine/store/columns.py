@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from compare.engine.errors import DumpError
 from compare.engine.model import JsonObject
 
-FORMAT = 1
+FORMAT = 2
 
 
 class PackedStrings(Sequence[str]):

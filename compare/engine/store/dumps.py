@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from compare.engine.model import Dump, Note, RecordTable, SlotTable
+from compare.engine.model import Dump, Note, RecordTable, SlotTable, TensorTable
 from compare.engine.store.columns import Columns, write_columns
 
 TEXTS = ("paths", "classes", "slot_names", "types", "dtypes", "texts", "stacks")
@@ -16,7 +16,7 @@ FACTS = ("place", "task", "level", "framework", "stage", "step", "rank", "has_co
 
 def write_dump(dump: Dump, folder: Path) -> None:
     arrays = {}
-    for prefix, table in (("records", dump.records), ("slots", dump.slots)):
+    for prefix, table in (("records", dump.records), ("slots", dump.slots), ("tensors", dump.tensors)):
         for column in fields(table):
             values = getattr(table, column.name)
             if isinstance(values, np.ndarray):
@@ -38,8 +38,9 @@ def read_dump(folder: Path) -> Dump:
     record_names = [f.name for f in fields(RecordTable) if f.name != "name"]
     records = RecordTable(name=columns.strings("records.name"), **table("records", record_names))  # type: ignore[arg-type]
     slots = SlotTable(**table("slots", [f.name for f in fields(SlotTable)]))  # type: ignore[arg-type]
+    tensors = TensorTable(**table("tensors", [f.name for f in fields(TensorTable)]))  # type: ignore[arg-type]
     texts = {name: list(columns.strings(name)) if name != "stacks" else columns.strings(name) for name in TEXTS}
     shapes = [tuple(int(n) for n in text.split(",")) if text else () for text in columns.strings("shapes")]
     notes = [Note(**note) for note in columns.meta.get("notes", ())]  # folders of earlier days have none
     facts = {name: columns.meta[name] for name in FACTS}
-    return Dump(records=records, slots=slots, shapes=shapes, notes=notes, **texts, **facts)  # type: ignore[arg-type]
+    return Dump(records=records, slots=slots, tensors=tensors, shapes=shapes, notes=notes, **texts, **facts)  # type: ignore[arg-type]

@@ -7,11 +7,19 @@ from dataclasses import fields
 
 import numpy as np
 
-from compare.engine.model import Dump, Int32, RecordTable, SlotTable
+from compare.engine.model import Dump, Int32, RecordTable, SlotTable, TensorTable
 
 # Column → the table of names it points into.
 RECORD_NAMES = {"path": "paths", "class_name": "classes", "stack": "stacks"}
-SLOT_NAMES = {"name": "slot_names", "type_name": "types", "dtype": "dtypes", "shape": "shapes", "text": "texts", "checksum": "texts"}
+SLOT_NAMES = {
+    "name": "slot_names",
+    "type_name": "types",
+    "dtype": "dtypes",
+    "shape": "shapes",
+    "text": "texts",
+    "checksum": "texts",
+    "data_name": "texts",
+}
 TABLES = ("paths", "classes", "slot_names", "types", "dtypes", "shapes", "texts")
 
 
@@ -39,6 +47,7 @@ def joined(dumps: Sequence[Dump]) -> Dump:
         has_stack=all(dump.has_stack for dump in dumps),
         records=records,
         slots=slots,
+        tensors=_tensors(dumps),
         stacks=first.stacks,
         notes=[note for dump in dumps for note in dump.notes],
         **merged,  # type: ignore[arg-type]
@@ -79,9 +88,20 @@ def _records(dumps: Sequence[Dump], moves: Sequence[dict[str, Int32]]) -> Record
 def _slots(dumps: Sequence[Dump], moves: Sequence[dict[str, Int32]]) -> SlotTable:
     begins = np.cumsum([0, *(len(dump.records) for dump in dumps)])
     columns = {}
-    for column in (field.name for field in fields(SlotTable) if field.name != "record"):
+    for column in (field.name for field in fields(SlotTable) if field.name not in ("record", "file")):
         parts = [getattr(dump.slots, column) for dump in dumps]
         table = SLOT_NAMES.get(column)
         columns[column] = np.concatenate([move[table][part] if table else part for part, move in zip(parts, moves, strict=True)])
+    files = np.cumsum([0, *(len(dump.tensors) for dump in dumps)])
+    columns["file"] = np.concatenate(
+        [
+            np.where(dump.slots.file >= 0, dump.slots.file + begin, dump.slots.file).astype(np.int32)
+            for dump, begin in zip(dumps, files, strict=False)
+        ]
+    )
     columns["record"] = np.concatenate([(dump.slots.record + begin).astype(np.int32) for dump, begin in zip(dumps, begins, strict=False)])
     return SlotTable(**columns)
+
+
+def _tensors(dumps: Sequence[Dump]) -> TensorTable:
+    return TensorTable(**{f.name: np.concatenate([getattr(dump.tensors, f.name) for dump in dumps]) for f in fields(TensorTable)})

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from compare.engine.tensors.description import Description
 from compare.engine.tensors.file import TensorFile, open_tensor
+from compare.engine.tensors.held import HeldTensors
 from compare.engine.tensors.statistics import Statistics, statistics
 
-__all__ = ["Description", "Statistics", "TensorFile", "open_tensor", "statistics"]
+__all__ = ["Description", "HeldTensors", "Statistics", "TensorFile", "open_tensor", "statistics"]

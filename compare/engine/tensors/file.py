@@ -92,7 +92,11 @@ def open_tensor(source: Path | IO[bytes], place: str) -> TensorFile:
     A file on disk is mapped. A stream is read to its end, into a temporary file where it is long, and can be closed afterwards. ``place``
     is what messages call it. Raises DumpError.
     """
-    memory = from_path(source, place) if isinstance(source, Path) else from_stream(source, place)
+    return open_memory(from_path(source, place) if isinstance(source, Path) else from_stream(source, place), place)
+
+
+def open_memory(memory: Memory, place: str) -> TensorFile:
+    """``open_tensor`` for bytes that are in memory or mapped already."""
     start = memory.read(0, len(npy.START))
     if start.startswith(pt.START):
         description, storage = pt.read_pt(memory, place)

@@ -31,3 +31,7 @@ MOST_REPEATED = 1 << 27
 
 RELEASE = 32 << 20
 """Bytes streamed from a mapped file before its pages are given back."""
+
+KEPT_OPEN = 64 << 20
+MOST_OPEN = 512
+"""Bytes and number of the tensors of a run that are kept open because another pair may look at them again."""

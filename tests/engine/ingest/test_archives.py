@@ -47,7 +47,7 @@ def test_every_kind_of_archive_gives_the_same_side(tmp_path: Path, kind: str) ->
     assert (packed.dumps[0].step, packed.dumps[0].rank) == (0, 0)
     assert packed.dumps[0].has_construct
     assert list(packed.dumps[0].stacks) == ["File a.py, line 1"]
-    assert [(left.path, left.reason) for left in packed.left_aside] == [("run/step0/rank0/dump_tensor_data/x.pt", "tensors_not_read_yet")]
+    assert [(left.path, left.reason) for left in packed.left_aside] == [("run/step0/rank0/dump_tensor_data/x.pt", "tensor_without_slot")]
 
 
 def test_a_real_dump_is_the_same_from_zip_tar_and_tar_gz(tmp_path: Path) -> None:
@@ -68,7 +68,7 @@ def test_an_archive_is_known_by_its_content_and_not_by_its_name(tmp_path: Path) 
 
 def test_a_loose_tensor_file_is_no_archive_although_torch_writes_zips(tmp_path: Path) -> None:
     side = read(tmp_path, {"step0/rank0/dump.json": dump_json(), "step0/rank0/dump_tensor_data/a.pt": zip_bytes({"data/0": b"1234"})})
-    assert [left.reason for left in side.left_aside] == ["tensors_not_read_yet"]
+    assert [left.reason for left in side.left_aside] == ["tensor_without_slot"]
 
 
 @pytest.mark.parametrize(
@@ -245,7 +245,7 @@ def test_an_archive_inside_an_archive_is_a_folder_of_its_name(tmp_path: Path, ou
     side = read(tmp_path, {f"x.{outer}": PACKERS[outer](ranks | {"run/notes.md": b"x"})})
     assert [(dump.step, dump.rank, dump.has_construct, len(dump.stacks)) for dump in side.dumps] == [(0, 0, True, 1), (0, 1, True, 1)]
     assert side.dumps[1].place == f"x.{outer}/run/step0/rank1.{inner}/dump.json"
-    assert ("run/step0/rank0/x.pt", "tensors_not_read_yet") in [(left.path, left.reason) for left in side.left_aside]
+    assert ("run/step0/rank0/x.pt", "tensor_without_slot") in [(left.path, left.reason) for left in side.left_aside]
 
 
 def test_archives_two_deep_are_left_aside_and_two_trees_in_one_are_refused(tmp_path: Path) -> None:

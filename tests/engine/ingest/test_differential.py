@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from compare.engine.ingest import paths_to_sources, read_side
 from compare.engine.ingest.records import read_dump
+from compare.engine.ingest.tensor_files import no_tensors
 from compare.engine.model import Dump, RecordTable
 from tests.engine.ingest import naive
 from tests.engine.ingest.dumps import CORPUS, dump_files
@@ -36,7 +37,7 @@ def as_dump(content: bytes, block_size: int, *, typed: bool) -> Dump:
     slots = found.slots
     return Dump(
         "dump.json", found.task, found.level, found.framework, None, None, None, False, False, records, slots.table(slot_start),
-        list(found.records.paths), list(found.records.classes), list(slots.names), list(slots.types), list(slots.dtypes),
+        no_tensors(), list(found.records.paths), list(found.records.classes), list(slots.names), list(slots.types), list(slots.dtypes),
         list(slots.shapes), list(slots.texts), [],
     )  # fmt: skip
 

@@ -158,7 +158,7 @@ def test_two_folders_of_one_name_cannot_hide_one_another(tmp_path: Path) -> None
 
 def test_everything_else_is_left_aside_with_its_reason(tmp_path: Path) -> None:
     extra = {
-        "run/step0/rank0/dump_tensor_data/a.npy": "tensors_not_read_yet",
+        "run/step0/rank0/dump_tensor_data/a.npy": "tensor_without_slot",
         "run/step0/rank0/dump_error_info.log": "log",
         "run/update_actor_log.jsonl": "request_log",
         "run/4711/dispatch_log.jsonl": "request_log",

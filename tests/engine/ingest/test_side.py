@@ -15,7 +15,7 @@ import pytest
 
 from compare.engine.errors import Cancelled, DumpError
 from compare.engine.ingest import inventory, paths_to_sources, read_side, source
-from compare.engine.model import Dump, Group, Leaf
+from compare.engine.model import FILE_MISSING, NO_FILE, Dump, Group, Leaf
 from tests.engine.ingest import naive
 from tests.engine.ingest.dumps import CALL, CORPUS, TENSOR, call, dump_json, read, read_one, tar_bytes
 
@@ -88,12 +88,15 @@ def test_an_old_dump_without_framework_is_of_pytorch(tmp_path: Path) -> None:
     assert read_one(tmp_path, b'{"data": {"Torch.add.0.forward": {}}}').framework == "pytorch"
 
 
-def test_a_tensor_dump_is_read_for_its_statistics() -> None:
+def test_a_tensor_dump_has_the_statistics_of_the_other_and_a_file_for_every_name_in_it() -> None:
     tensors = read_side(paths_to_sources([CORPUS / "q2_infer_tensor.zip"]), "t")
     plain = read_side(paths_to_sources([CORPUS / "q2_infer_stat.zip"]), "s")
     assert tensors.dumps[0].task == "tensor"
     assert naive.slots_of_columns(tensors.dumps[0]) == naive.slots_of_columns(plain.dumps[0])
-    assert {left.reason for left in tensors.left_aside} == {"tensors_not_read_yet"}
+    assert tensors.left_aside == []
+    slots = tensors.dumps[0].slots
+    assert (len(tensors.dumps[0].tensors), int((slots.file >= 0).sum()), int((slots.file == FILE_MISSING).sum())) == (186, 186, 0)
+    assert (plain.dumps[0].slots.file == NO_FILE).all()
 
 
 def test_the_digest_is_over_the_json_files_in_reading_order(tmp_path: Path) -> None:
@@ -187,7 +190,7 @@ def test_the_inventory_counts_what_there_is_and_names_what_is_missing() -> None:
     path = CORPUS / "q2_infer_tp2_stat.zip"
     found = inventory(read_side(paths_to_sources([path]), "tp"), path.stat().st_size)
     assert json.loads(json.dumps(found)) == found
-    assert found["counts"] == {"dumps": 2, "records": 104, "slots": 412, "bytes": path.stat().st_size}
+    assert found["counts"] == {"dumps": 2, "records": 104, "slots": 412, "bytes": path.stat().st_size, "tensors": 0, "tensors_missing": 0}
     assert (found["steps"], found["ranks"], found["stages"], found["missing"]) == ([0], [0, 1], [], [])
     assert [dump["folder"] for dump in found["dumps"]] == ["dumps/0", "dumps/1"]
     bare = inventory(read_side(paths_to_sources([CORPUS / "seed24_infer_bare.zip"]), "bare"), 1)

@@ -151,7 +151,7 @@ export const en = {
       link: "a link; links are not followed",
       special_file: "not a regular file",
       key_data: "key data; not compared yet",
-      tensors_not_read_yet: "tensor values; the statistics are compared",
+      tensor_without_slot: "a tensor file that no slot names",
       database_beside_dumps: "a graph database; the dumps themselves are read",
       nested_archive: "an archive inside an archive",
       request_log: "a request log",

@@ -146,7 +146,7 @@ export const zh: Messages = {
       link: "链接，不跟随",
       special_file: "不是普通文件",
       key_data: "关键数据，暂不比对",
-      tensors_not_read_yet: "张量真实数据，比对使用统计量",
+      tensor_without_slot: "没有任何槽位引用的张量文件",
       database_beside_dumps: "构图数据库，直接读取 dump 本身",
       nested_archive: "嵌套的压缩包",
       request_log: "请求日志",
