@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench import upload
+from tests.bench import reading, upload
 from tests.bench.__main__ import main
 
 
 @pytest.mark.timeout(1800)
-def test_a_comparison_of_50_000_nodes_stays_near_the_cost_of_reading_them():
+def test_a_comparison_of_large_dumps_stays_near_the_cost_of_reading_them():
     assert main([]) == 0
+
+
+@pytest.mark.timeout(1800)
+def test_reading_200_000_nodes_a_side_costs_little_more_than_json_loads():
+    assert reading.main() == 0
 
 
 @pytest.mark.timeout(1800)
