@@ -25,9 +25,11 @@ class Naming:
     """``vocabulary/names.yaml``: which components of a path are wrappers, which prefixes of a class name a variant."""
 
     anywhere: frozenset[str]
+    around: frozenset[str]
     leading: frozenset[str]
     sequences: tuple[tuple[str, ...], ...]
     inside: frozenset[str]
+    adapters: frozenset[str]
     class_prefixes: tuple[str, ...]
     roots: dict[str, str]
     list_members: frozenset[str]
@@ -39,9 +41,11 @@ def naming() -> Naming:
     wrappers = document["wrappers"]
     return Naming(
         anywhere=frozenset(wrappers["anywhere"]),
+        around=frozenset(wrappers["around"]),
         leading=frozenset(wrappers["leading"]),
         sequences=tuple(tuple(s) for s in wrappers["sequences"]),
         inside=frozenset(wrappers["inside"]),
+        adapters=frozenset(document["adapters"]),
         class_prefixes=tuple(document["class_prefixes"]),
         roots=dict(document["roots"]),
         list_members=frozenset(document["list_members"]),
@@ -64,6 +68,7 @@ def canonical_path(raw: str, *, listed: bool = False) -> str:
     """
     names = naming()
     parts = [part for part in raw.split(".") if part and part not in names.anywhere]
+    parts = [part for place, part in enumerate(parts) if part not in names.around or place == len(parts) - 1 > 0]
     if listed and parts and _NUMBER.fullmatch(parts[0]):
         parts = parts[1:]
     trimmed = True
@@ -117,11 +122,23 @@ def with_layer(path: str, layer: int) -> str:
     return path
 
 
+def inner_of(path: str) -> int:
+    """The second number in a canonical path, -1 where there is none: the expert of ``model.layers.3.mlp.experts.7.gate_proj``."""
+    numbers = [int(part) for part in path.split(".") if _is_layer(part)]
+    return numbers[1] if len(numbers) > 1 else -1
+
+
 def template_of(path: str) -> str:
-    """``model.layers.3.mlp`` → ``model.layers.<n>.mlp``: the key of a vocabulary file."""
+    """``model.layers.3.mlp`` → ``model.layers.<n>.mlp``."""
     parts = path.split(".")
     for position, part in enumerate(parts):
         if _is_layer(part):
             parts[position] = "<n>"
             break
     return ".".join(parts)
+
+
+def entry_of(path: str) -> str:
+    """The key of a vocabulary file: the template, with a second number as ``<e>`` (``model.layers.<n>.mlp.experts.<e>.gate_proj``)."""
+    head, sign, tail = template_of(path).partition("<n>")
+    return head + sign + template_of(tail).replace("<n>", "<e>")

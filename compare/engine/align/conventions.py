@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -12,14 +12,18 @@ import yaml
 
 from compare.engine.align.canonical import VOCABULARY
 
-_INDEX = re.compile(r"<(n|layers)([+-]1)?>")
+CONDITIONS = ("inputs", "outputs", "beside")
+_INDEX = re.compile(r"<(n|layers|e)([+-]1)?>")
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """The slots of one module for one number of floating-point inputs (``inputs`` None: any)."""
+    """The slots of one module for one number of floating-point inputs and outputs (None: any). ``beside``: only where the dump has that
+    module too."""
 
     inputs: int | None
+    outputs: int | None
+    beside: str | None
     slots: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]  # (alternative slots, alternative quantities)
 
 
@@ -30,14 +34,17 @@ class Convention:
     name: str
     path_signs: tuple[re.Pattern[str], ...]
     class_signs: tuple[re.Pattern[str], ...]
+    prefixes: Mapping[str, str]
     rename: Mapping[str, str]
     fused: Mapping[str, tuple[str, ...]]
     tensors: Mapping[str, tuple[Variant, ...]]
     lacks: Mapping[str, str]
 
-    def variant(self, template: str, float_inputs: int) -> Variant | None:
+    def variant(self, template: str, floats: tuple[int, int], layer: int, own: Container[str]) -> Variant | None:
+        """The first that fits: ``floats`` are the numbers of floating-point inputs and outputs, ``own`` the module paths of the dump."""
         for variant in self.tensors.get(template, ()):
-            if variant.inputs is None or variant.inputs == float_inputs:
+            fits = variant.inputs in (None, floats[0]) and variant.outputs in (None, floats[1])
+            if fits and (variant.beside is None or fill(variant.beside, layer, 0) in own):
                 return variant
         return None
 
@@ -73,8 +80,9 @@ class Decoder:
         return None if by is None else fill(by, pattern_of(name)[1], layers)
 
     def made_from(self, name: str, layers: int) -> tuple[tuple[str, ...], ...]:
-        """The quantities that it is made of, each with its alternatives: ``stream.4`` → (``middle.3``,), (``mlp_output.3``,)."""
-        return tuple(_alternatives(fill(source, pattern_of(name)[1], layers)) for source in self.quantity(name).sources)
+        """The quantities that it is made of, each with its alternatives: ``stream.4`` → (``middle.3``,), (``mlp_output.3``,). One that a
+        model may do without (``?``) has an empty text as its last alternative."""
+        return tuple(_alternatives(fill(source, pattern_of(name)[1], layers).replace("?", "|")) for source in self.quantity(name).sources)
 
     def parts_of(self, name: str) -> tuple[str, ...]:
         """The quantities that lie side by side in it: ``gate_up.3`` → ``gate.3``, ``up.3``."""
@@ -87,11 +95,11 @@ class Decoder:
         return next((fill(whole, layer, 0) for whole, parts in self.concat.items() if pattern in parts), None)
 
 
-def fill(pattern: str, layer: int, layers: int) -> str:
-    """``stream.<n+1>`` in layer 3 → ``stream.4``."""
+def fill(pattern: str, layer: int, layers: int, inner: int = -1) -> str:
+    """``stream.<n+1>`` in layer 3 → ``stream.4``; ``<e>`` is the second number of a path (an expert), ``inner``."""
 
     def number(match: re.Match[str]) -> str:
-        base = layer if match.group(1) == "n" else layers
+        base = {"n": layer, "layers": layers, "e": inner}[match.group(1)]
         return str(base + int(match.group(2) or 0))
 
     return _INDEX.sub(number, pattern)
@@ -110,8 +118,8 @@ def _alternatives(text: str) -> tuple[str, ...]:
 def _variants(entry: Any) -> tuple[Variant, ...]:
     found = []
     for one in entry if isinstance(entry, list) else [entry]:
-        slots = tuple((_alternatives(slot), _alternatives(quantity)) for slot, quantity in one.items() if slot != "inputs")
-        found.append(Variant(one.get("inputs"), slots))
+        slots = tuple((_alternatives(slot), _alternatives(quantity)) for slot, quantity in one.items() if slot not in CONDITIONS)
+        found.append(Variant(one.get("inputs"), one.get("outputs"), one.get("beside"), slots))
     return tuple(found)
 
 
@@ -140,23 +148,29 @@ def _siblings(module: str, names: Sequence[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def conventions() -> tuple[Convention, ...]:
-    found = []
-    for file in sorted(VOCABULARY.glob("*.yaml")):
-        document: dict[str, Any] = yaml.safe_load(file.read_text("utf-8"))
-        if "convention" not in document:
-            continue
-        found.append(
-            Convention(
-                name=document["convention"],
-                path_signs=tuple(re.compile(sign) for sign in document["signs"]["paths"]),
-                class_signs=tuple(re.compile(sign) for sign in document["signs"]["classes"]),
-                rename=document.get("rename", {}),
-                fused={module: _siblings(module, names) for module, names in document.get("fused", {}).items()},
-                tensors={module: _variants(entry) for module, entry in document["tensors"].items()},
-                lacks=document.get("lacks", {}),
-            )
-        )
-    return tuple(found)
+    """All vocabulary files; one that extends another comes after it."""
+    documents = [yaml.safe_load(file.read_text("utf-8")) for file in sorted(VOCABULARY.glob("*.yaml"))]
+    found: dict[str, Convention] = {}
+    for document in sorted((document for document in documents if "convention" in document), key=lambda document: "extends" in document):
+        found[document["convention"]] = _convention(document, found.get(document.get("extends", "")))
+    return tuple(found.values())
+
+
+def _convention(document: dict[str, Any], base: Convention | None) -> Convention:
+    """``base``: the convention that this one extends; what both say is this one's word."""
+    fused = {module: _siblings(module, names) for module, names in document.get("fused", {}).items()}
+    tensors = {module: _variants(entry) for module, entry in document.get("tensors", {}).items()}
+    signs = {kind: tuple(re.compile(sign) for sign in document["signs"].get(kind, ())) for kind in ("paths", "classes")}
+    return Convention(
+        name=document["convention"],
+        path_signs=(base.path_signs if base else ()) + signs["paths"],
+        class_signs=(base.class_signs if base else ()) + signs["classes"],
+        prefixes={**(base.prefixes if base else {}), **document.get("prefixes", {})},
+        rename={**(base.rename if base else {}), **document.get("rename", {})},
+        fused={**(base.fused if base else {}), **fused},
+        tensors={**(base.tensors if base else {}), **tensors},
+        lacks={**(base.lacks if base else {}), **document.get("lacks", {})},
+    )
 
 
 def tell(paths: Sequence[str], classes: Sequence[str]) -> Convention | None:

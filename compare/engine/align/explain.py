@@ -6,8 +6,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from compare.engine.align.canonical import ROOT, is_inside_wrapper, layer_of, template_of
-from compare.engine.align.conventions import fill
+from compare.engine.align.canonical import ROOT, entry_of, is_inside_wrapper, naming
 from compare.engine.align.nodes import Nodes, Sides
 from compare.engine.align.pairs import Pairs
 from compare.engine.align.shards import same_calls
@@ -98,14 +97,18 @@ def _paths_of(nodes: Nodes, side: int) -> Bool:
 
 
 def _lacking(sides: Sides, side: int) -> UInt8:
-    """By canonical path: what the other side's convention says about modules that it does not have."""
+    """By canonical path: what the other side's convention says about modules that it does not have; and adapters, which a side that merged
+    them into the weights does without."""
     codes = np.full(len(sides.names.texts), Explanation.NOT_FOUND, np.uint8)
     convention = sides.places[1 - side].convention
-    if convention is not None and not sides.same_code:
-        for module, code in convention.lacks.items():
-            for index, text in enumerate(sides.names.texts):
-                if template_of(text) == module and fill(module, layer_of(text), 0) == text:
-                    codes[index] = Explanation[code.upper()]
+    lacks = {} if convention is None or sides.same_code else convention.lacks
+    adapters = naming().adapters
+    for index, text in enumerate(sides.names.texts):
+        code = lacks.get(entry_of(text))
+        if code is not None:
+            codes[index] = Explanation[code.upper()]
+        elif not adapters.isdisjoint(text.split(".")):
+            codes[index] = Explanation.FUSED_AWAY
     return codes
 
 

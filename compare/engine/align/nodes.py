@@ -8,7 +8,7 @@ from enum import IntEnum
 
 import numpy as np
 
-from compare.engine.align.canonical import layer_of, template_of
+from compare.engine.align.canonical import entry_of, layer_of
 from compare.engine.align.conventions import Convention, fill
 from compare.engine.align.lists import Lists
 from compare.engine.align.places import Interner, Places, places_of
@@ -117,7 +117,7 @@ def _parts_of(sides: Sides, convention: Convention, side: int) -> dict[int, int]
     present = {names.texts[i] for i in np.unique(sides.places[side].path)}
     parts = {}
     for path in present:
-        for part in convention.fused.get(template_of(path), ()):
+        for part in convention.fused.get(entry_of(path), ()):
             parts[names(fill(part, layer_of(path), 0))] = names(path)
     return parts
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compare.engine.align.canonical import template_of
+from compare.engine.align.canonical import entry_of
 from compare.engine.align.conventions import decoder, fill, pattern_of
 from compare.engine.align.lists import Lists
 from compare.engine.align.nodes import Nodes, Sides
@@ -159,7 +159,7 @@ def _undescribed(sides: Sides, side: int) -> Bool:
     """Slots of module records that no vocabulary of either side describes (a visual tower, say)."""
     dump, places = sides.dumps[side], sides.places[side]
     described = np.array(
-        [any(p.convention is not None and template_of(text) in p.convention.tensors for p in sides.places) for text in sides.names.texts]
+        [any(p.convention is not None and entry_of(text) in p.convention.tensors for p in sides.places) for text in sides.names.texts]
         or [False]
     )
     module = dump.records.kind == RecordKind.MODULE

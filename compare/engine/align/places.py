@@ -9,9 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compare.engine.align.canonical import canonical_path, is_list_of_models, layer_of, plain_class, template_of, with_layer
+from compare.engine.align.canonical import canonical_path, entry_of, inner_of, is_list_of_models, layer_of, plain_class, with_layer
 from compare.engine.align.conventions import Convention, fill, tell
 from compare.engine.model import Bool, Direction, Dump, Int32, RecordKind
+
+LAYERS = "model.layers."
 
 
 class Interner:
@@ -73,7 +75,7 @@ def _places(dump: Dump, rank: int, intern: Interner) -> Places:
     api_paths = {int(i) for i in np.unique(records.path[is_api])}
     shared = np.array([intern(dump.paths[i] if i in api_paths else path) for i, path in enumerate(canonical)], np.int32)
     path = shared[records.path] if len(records) else np.zeros(0, np.int32)
-    layer_by_path = np.array([layer_of(text) for text in intern.texts], np.int32)
+    layer_by_path = np.array([layer_of(text) if _of_decoder(text, convention) else -1 for text in intern.texts], np.int32)
     layer = np.where(is_api, -1, layer_by_path[path]).astype(np.int32) if len(records) else np.zeros(0, np.int32)
     path, layer = _shared_modules(dump, path, layer, intern)
     layer = _layer_of_calls(dump, layer, is_api)
@@ -84,9 +86,16 @@ def _places(dump: Dump, rank: int, intern: Interner) -> Places:
     return Places(convention, path, layer, call, recompute, ranks, np.arange(count, dtype=np.int32), int(layer.max(initial=-1)) + 1, listed)
 
 
+def _of_decoder(path: str, convention: Convention | None) -> bool:
+    """The blocks of a visual tower are numbered too, but are no layers of the decoder. An unknown family numbers its layers as it likes."""
+    return convention is None or path.startswith(LAYERS)
+
+
 def _renamed(path: str, convention: Convention) -> str:
-    target = convention.rename.get(template_of(path))
-    return path if target is None else fill(target, layer_of(path), 0)
+    first, dot, rest = path.partition(".")
+    path = convention.prefixes.get(first, first) + dot + rest
+    target = convention.rename.get(entry_of(path))
+    return path if target is None else fill(target, layer_of(path), 0, inner_of(path))
 
 
 def _shared_modules(dump: Dump, path: Int32, layer: Int32, intern: Interner) -> tuple[Int32, Int32]:

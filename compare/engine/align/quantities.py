@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compare.engine.align.canonical import layer_of, template_of
+from compare.engine.align.canonical import entry_of, layer_of
 from compare.engine.align.conventions import Convention, Variant, fill
 from compare.engine.align.places import Interner, Places
 from compare.engine.model import Direction, Dump, Group, Int32, Int64, Leaf, RecordKind
@@ -24,7 +24,7 @@ class SlotIndex:
     """Lookups from (record, rule) to slot: tensors by kind and rank, and any slot by its name."""
 
     ranked: Int32  # [records, group INPUT|OUTPUT, floating|integer, rank] → slot or -1
-    floats: Int32  # floating-point input tensors of each record, of two dimensions or more: positions stay positions in any dtype
+    floats: Int32  # [records, 2] floating-point tensors in and out, of two dimensions or more: positions stay positions in any dtype
     by_name: Int64  # sorted record * names + name
     slot_by_name: Int64
     names: dict[str, int]
@@ -51,7 +51,7 @@ def index_slots(dump: Dump) -> SlotIndex:
     wide = np.array([len(shape) > 1 for shape in dump.shapes] or [False])
     is_float = tensor & floating[slots.dtype] & wide[slots.shape]
     ranked = np.full((len(dump.records), 2, 2, MOST_RANKS), -1, np.int32)
-    counts = np.zeros(len(dump.records), np.int32)
+    counts = np.zeros((len(dump.records), 2), np.int32)
     for side, group in enumerate((Group.INPUT, Group.OUTPUT)):
         for kind, chosen in enumerate((is_float, tensor & ~is_float)):
             rows = np.flatnonzero(chosen & (slots.group == group))
@@ -61,8 +61,8 @@ def index_slots(dump: Dump) -> SlotIndex:
             rank = np.arange(len(rows)) - np.repeat(starts, np.diff(np.r_[starts, len(rows)]))
             low = rank < MOST_RANKS
             ranked[record[low], side, kind, rank[low]] = rows[low]
-            if side == 0 and kind == 0:
-                counts = np.bincount(record, minlength=len(dump.records)).astype(np.int32)
+            if kind == 0:
+                counts[:, side] = np.bincount(record, minlength=len(dump.records))
     key = slots.record.astype(np.int64) * max(len(dump.slot_names), 1) + slots.name
     order = np.argsort(key, kind="stable")
     names = {name: i for i, name in enumerate(dump.slot_names)}
@@ -86,16 +86,16 @@ def quantities_of(dump: Dump, places: Places, layers: int, texts: Interner, name
     above = np.where(records.parent[forward] >= 0, places.path[records.parent[forward]], -1)
     module = np.where(api, above, places.path[forward])
     call_name = np.where(api, places.path[forward], -1)
-    keys = np.stack([module, call_name, index.floats[forward]], axis=1)
+    keys = np.column_stack([module, call_name, index.floats[forward]])
     distinct, group = np.unique(keys, axis=0, return_inverse=True)
     order = np.argsort(group.reshape(-1), kind="stable")
     bounds = np.searchsorted(group.reshape(-1)[order], np.arange(len(distinct) + 1))
-    for row, (path, api_name, floats) in enumerate(distinct.tolist()):
+    for row, (path, api_name, *floats) in enumerate(distinct.tolist()):
         if path < 0:
             continue
         text = texts.texts[path]
-        entry = template_of(text) + (f"/{texts.texts[api_name]}" if api_name >= 0 else "")
-        variant = convention.variant(entry, floats)
+        entry = entry_of(text) + (f"/{texts.texts[api_name]}" if api_name >= 0 else "")
+        variant = convention.variant(entry, (floats[0], floats[1]), layer_of(text), own)
         if variant is not None:
             members = forward[order[bounds[row] : bounds[row + 1]]]
             _assign(found, variant, index, members, layer_of(text), layers, convention, names, own)

@@ -24,7 +24,8 @@ from compare.engine.model import Bool, Dump, Group, Int32, UInt8
 class Case:
     """One left dump against one right dump (one rank of a part).
 
-    ``primary`` is the side whose order of execution counts. ``layer`` is the layer of each pair's node. ``position`` is each pair's place
+    ``primary`` is the side whose order of execution counts. ``layer`` is the layer of each pair's node (-1: outside the decoder's
+    layers), ``depth`` the same with the blocks of other towers counted too. ``position`` is each pair's place
     among the compared pairs (-1: not compared), ``compared`` their number.
     """
 
@@ -35,6 +36,7 @@ class Case:
     noise: Noise
     grades: Grades
     layer: Int32
+    depth: Int32
     primary: int
     exact: bool
     step: int | None
@@ -134,7 +136,9 @@ def build_case(left: Sequence[Dump], right: Sequence[Dump], *, primary: int, exa
     watch("measure", 0.5, {"pairs": len(pairs)})
     noise = noise_of(pairs, differences)
     layer = nodes.layer[pairs.node] if len(pairs) else np.zeros(0, np.int32)
-    grades = grades_of(pairs, sides.dumps, layer, differences, noise, exact=exact)
+    numbered = np.array([layer_of(name) for name in nodes.names] + [-1], np.int32)
+    depth = np.where(layer >= 0, layer, numbered[nodes.path[pairs.node]]).astype(np.int32) if len(pairs) else layer
+    grades = grades_of(pairs, sides.dumps, depth, differences, noise, exact=exact)
     watch("measure", 0.8, {"pairs": len(pairs)})
     usable = grades.comparable | grades.nothing
     matched = (matched_records(sides, pairs, 0, usable), matched_records(sides, pairs, 1, usable))
@@ -148,6 +152,7 @@ def build_case(left: Sequence[Dump], right: Sequence[Dump], *, primary: int, exa
         noise=noise,
         grades=grades,
         layer=layer,
+        depth=depth,
         primary=primary,
         exact=exact,
         step=left[0].step if left[0].step is not None else right[0].step,

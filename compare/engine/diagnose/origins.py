@@ -70,7 +70,7 @@ def _graded(case: Case, chance: Bool, begins: int | None = None, stands_out: int
     grades = grades_of(
         case.pairs,
         case.dumps,
-        case.layer,
+        case.depth,
         case.differences,
         case.noise,
         exact=case.exact,
@@ -141,8 +141,8 @@ def _measured_sources(case: Case, call: int, quantity: str, seen: set[str]) -> I
     """
     for alternatives in decoder().made_from(quantity, case.sides.layers):
         for name in alternatives:
-            measured = _measured(case, call, name)
-            if measured:
+            measured = _measured(case, call, name) if name else []
+            if measured or not name:  # no name: a source that not every model has
                 yield from measured
                 break
         else:
