@@ -67,18 +67,6 @@ class Pairs:
         return len(self.node)
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    node: int
-    group: int
-    relation: Relation
-    reason: Reason
-    elsewhere: int
-    quantity: int
-    left: Sequence[int]
-    right: Sequence[int]
-
-
 def pairs_of(sides: Sides, nodes: Nodes, primary: int) -> Pairs:
     """``primary``: the side whose order of execution counts (0 left, 1 right)."""
     quantity_names = Interner()
@@ -89,8 +77,7 @@ def pairs_of(sides: Sides, nodes: Nodes, primary: int) -> Pairs:
         quantities[side][~shards[side].leader] = -1
     blocks = [_by_name(sides, nodes, slot_node, quantities, shards)]
     if not sides.same_code:
-        rows = list(_by_quantity(sides, nodes, slot_node, quantities, quantity_names))
-        blocks.append(_columns(rows))
+        blocks += _by_quantity(sides, nodes, slot_node, quantities, quantity_names)
     return _ordered(sides, nodes, blocks, primary, quantity_names, shards)
 
 
@@ -167,106 +154,123 @@ def _undescribed(sides: Sides, side: int) -> Bool:
     return slots
 
 
-def _by_quantity(sides: Sides, nodes: Nodes, slot_node: list[Int32], quantities: list[Int32], names: Interner) -> Iterator[_Row]:
-    here = [_slots_in_nodes(sides.dumps[s], slot_node[s], quantities[s]) for s in (0, 1)]
-    homes = [_homes(sides.dumps[s], nodes, slot_node[s], quantities[s]) for s in (0, 1)]
+class _Holders(NamedTuple):
+    """Where quantities are: one row a (node, quantity), in the order of the slots that speak for them."""
+
+    node: Int32
+    quantity: Int32
+    slot: Int32
+
+    def taken(self, rows: Bool) -> _Holders:
+        return _Holders(self.node[rows], self.quantity[rows], self.slot[rows])
+
+
+class _Index(NamedTuple):
+    """Distinct keys, ascending, each with a slot."""
+
+    keys: Int64
+    slots: Int32
+
+    def find(self, keys: Int64) -> Int32:
+        """The slot of each key, -1 where there is none."""
+        if not len(self.keys):
+            return np.full(len(keys), -1, np.int32)
+        at = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[at] == keys, self.slots[at], -1).astype(np.int32)
+
+
+def _by_quantity(sides: Sides, nodes: Nodes, slot_node: list[Int32], quantities: list[Int32], names: Interner) -> Iterator[_Block]:
+    """The same quantity in the same node; then what the other side holds elsewhere in the same call, or in parts."""
     parts = _concat_parts(names)
-    done: tuple[set[int], set[int]] = (set(), set())
-    for (node, quantity), left in here[0].items():
-        right = here[1].get((node, quantity))
-        if right is not None:
-            yield _row(sides, node, quantity, [left[0]], [right[0]], Relation.SAME, Reason.SAME_QUANTITY, 0)
-            done[0].update(left)
-            done[1].update(right)
+    width = len(names.texts)
+    holders = [_holders(sides.dumps[side], slot_node[side], quantities[side]) for side in (0, 1)]
+    places = [_indexed(each.node.astype(np.int64) * width + each.quantity, each.slot) for each in holders]
+    homes = [_homes(sides.dumps[side], nodes, slot_node[side], quantities[side], width) for side in (0, 1)]
+    partner = [places[1 - side].find(holders[side].node.astype(np.int64) * width + holders[side].quantity) for side in (0, 1)]
+    both = partner[0] >= 0
+    here = holders[0].taken(both)
+    nowhere = np.zeros(len(here.node), np.uint8)
+    same = np.full(len(here.node), Relation.SAME, np.uint8), np.full(len(here.node), Reason.SAME_QUANTITY, np.uint8)
+    yield _block(sides, here, _singles(here.slot), _singles(partner[0][both]), *same, nowhere)
+    streams = np.array([pattern_of(text)[0] == "stream.<n>" for text in names.texts] or [False])
     for side in (0, 1):
         other = 1 - side
-        for (node, quantity), slots in here[side].items():
-            if slots[0] in done[side]:
-                continue
-            call = int(nodes.call[node])
-            found = _partners(homes[other], parts, call, quantity)
-            if found is None:
-                continue
-            several = len(found) > 1
-            in_node = all(int(slot_node[other][slot]) == node for slot in found)
-            stream = pattern_of(names.texts[quantity])[0] == "stream.<n>" and not in_node
-            relation = Relation.CONCAT if several else Relation.SAME if in_node else Relation.ALIAS
-            reason = Reason.FUSED_PARTS if several else Reason.RESIDUAL_STREAM if stream else Reason.ELSEWHERE
-            elsewhere = 0 if in_node else 1 << other
-            ordered = ([slots[0]], found) if side == 0 else (found, [slots[0]])
-            yield _row(sides, node, quantity, *ordered, relation, reason, elsewhere)
-            done[side].update(slots)
+        here, found = _found_elsewhere(holders[side].taken(partner[side] < 0), nodes, homes[other], parts, width)
+        at_home = slot_node[other][found.values] == np.repeat(here.node, found.counts())
+        in_node = np.logical_and.reduceat(at_home, found.start[:-1]) if len(here.node) else np.zeros(0, bool)
+        several = found.counts() > 1
+        relation = np.where(several, Relation.CONCAT, np.where(in_node, Relation.SAME, Relation.ALIAS)).astype(np.uint8)
+        moved = np.where(streams[here.quantity] & ~in_node, Reason.RESIDUAL_STREAM, Reason.ELSEWHERE)
+        reason = np.where(several, Reason.FUSED_PARTS, moved).astype(np.uint8)
+        elsewhere = np.where(in_node, 0, 1 << other).astype(np.uint8)
+        left, right = (_singles(here.slot), found) if side == 0 else (found, _singles(here.slot))
+        yield _block(sides, here, left, right, relation, reason, elsewhere)
 
 
-def _row(
-    sides: Sides, node: int, quantity: int, left: list[int], right: list[int], relation: Relation, reason: Reason, elsewhere: int
-) -> _Row:
-    groups = []
-    if not elsewhere & 1:
-        groups.append(int(sides.dumps[0].slots.group[left[0]]))
-    if not elsewhere & 2:
-        groups.append(int(sides.dumps[1].slots.group[right[0]]))
-    return _Row(node, min(groups), relation, reason, elsewhere, quantity, left, right)
+def _found_elsewhere(here: _Holders, nodes: Nodes, homes: _Index, parts: Lists, width: int) -> tuple[_Holders, Lists]:
+    """Those holders whose quantity the other side holds in the same call, whole or in all of its parts, and the slots it holds it in."""
+    call = nodes.call[here.node].astype(np.int64) * width
+    whole = homes.find(call + here.quantity)
+    pieces = np.where(whole < 0, parts.counts()[here.quantity], 0)
+    row = np.repeat(np.arange(len(pieces)), pieces)
+    nth = np.arange(len(row)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    members = homes.find(call[row] + parts.values[parts.start[here.quantity[row]] + nth])
+    missing = np.bincount(row[members < 0], minlength=len(pieces)) > 0
+    found = (whole >= 0) | ((pieces > 0) & ~missing)
+    values = np.concatenate([whole[whole >= 0], members])
+    of = np.concatenate([np.flatnonzero(whole >= 0), row])
+    order = np.argsort(of, kind="stable")
+    values, of = values[order], of[order]
+    counts = np.where(whole >= 0, 1, pieces)[found]
+    return here.taken(found), Lists(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), values[found[of]].astype(np.int32))
 
 
-def _slots_in_nodes(dump: Dump, slot_node: Int32, quantities: Int32) -> dict[tuple[int, int], list[int]]:
-    """(node, quantity) → slots, outputs first: of several slots with the same tensor the produced one speaks."""
-    found: dict[tuple[int, int], list[int]] = {}
+def _singles(slots: Int32) -> Lists:
+    return Lists(np.arange(len(slots) + 1, dtype=np.int64), slots)
+
+
+def _block(sides: Sides, here: _Holders, left: Lists, right: Lists, relation: UInt8, reason: UInt8, elsewhere: UInt8) -> _Block:
+    """A pair belongs to the group of the slots that lie in its node."""
+    groups = [sides.dumps[side].slots.group[lists.values[lists.start[:-1]]] for side, lists in enumerate((left, right))]
+    group = np.where(elsewhere & 1, groups[1], np.where(elsewhere & 2, groups[0], np.minimum(*groups))).astype(np.uint8)
+    return _Block(here.node, group, relation, reason, elsewhere, here.quantity, left, right)
+
+
+def _indexed(keys: Int64, slots: Int32) -> _Index:
+    """Of several slots with one key the first."""
+    distinct, first = np.unique(keys, return_index=True)
+    return _Index(distinct, slots[first])
+
+
+def _holders(dump: Dump, slot_node: Int32, quantities: Int32) -> _Holders:
+    """Outputs first: of several slots of a node with the same tensor the produced one speaks."""
     rows = np.flatnonzero(quantities >= 0)
     rows = rows[np.argsort(dump.slots.group[rows] != Group.OUTPUT, kind="stable")]
-    for node, quantity, slot in zip(slot_node[rows].tolist(), quantities[rows].tolist(), rows.tolist(), strict=True):
-        found.setdefault((node, quantity), []).append(slot)
-    return found
+    node, quantity = slot_node[rows], quantities[rows]
+    _, first = np.unique(node.astype(np.int64) * (int(quantity.max(initial=0)) + 1) + quantity, return_index=True)
+    first.sort()
+    return _Holders(node[first], quantity[first], rows[first].astype(np.int32))
 
 
-def _homes(dump: Dump, nodes: Nodes, slot_node: Int32, quantities: Int32) -> dict[tuple[int, int], int]:
-    """(call, quantity) → the slot where the tensor is first put out, or first taken in where nobody puts it out. Modules before API
-    calls.
+def _homes(dump: Dump, nodes: Nodes, slot_node: Int32, quantities: Int32, width: int) -> _Index:
+    """call · width + quantity → the slot where the tensor is first put out, or first taken in where nobody puts it out. Modules before
+    API calls.
     """
     rows = np.flatnonzero(quantities >= 0)
     is_api = dump.records.kind[dump.slots.record[rows]] == RecordKind.API
     rows = rows[np.lexsort((rows, dump.slots.group[rows] != Group.OUTPUT, is_api))]
-    homes: dict[tuple[int, int], int] = {}
-    for call, quantity, slot in zip(nodes.call[slot_node[rows]].tolist(), quantities[rows].tolist(), rows.tolist(), strict=True):
-        homes.setdefault((call, quantity), slot)
-    return homes
+    return _indexed(nodes.call[slot_node[rows]].astype(np.int64) * width + quantities[rows], rows.astype(np.int32))
 
 
-def _concat_parts(names: Interner) -> dict[int, list[int]]:
-    """Quantity → the quantities that make it up side by side, for those that occur."""
-    parts = {}
-    for index, text in enumerate(list(names.texts)):
+def _concat_parts(names: Interner) -> Lists:
+    """A row a quantity: the quantities that make it up side by side, where it is such a one."""
+    known: list[list[int]] = []
+    for text in list(names.texts):
         pattern, layer = pattern_of(text)
-        if pattern in decoder().concat:
-            parts[index] = [names(fill(part, layer, 0)) for part in decoder().concat[pattern]]
-    return parts
-
-
-def _partners(homes: dict[tuple[int, int], int], parts: dict[int, list[int]], call: int, quantity: int) -> list[int] | None:
-    home = homes.get((call, quantity))
-    if home is not None:
-        return [home]
-    members = [homes.get((call, part)) for part in parts.get(quantity, [])]
-    if members and all(member is not None for member in members):
-        return [member for member in members if member is not None]
-    return None
-
-
-def _columns(rows: list[_Row]) -> _Block:
-    def lists(members: list[Sequence[int]]) -> Lists:
-        start = np.cumsum([0, *map(len, members)], dtype=np.int64)
-        return Lists(start, np.array([slot for slots in members for slot in slots], np.int32))
-
-    return _Block(
-        np.array([r.node for r in rows], np.int32),
-        np.array([r.group for r in rows], np.uint8),
-        np.array([r.relation for r in rows], np.uint8),
-        np.array([r.reason for r in rows], np.uint8),
-        np.array([r.elsewhere for r in rows], np.uint8),
-        np.array([r.quantity for r in rows], np.int32),
-        lists([r.left for r in rows]),
-        lists([r.right for r in rows]),
-    )
+        known.append([names(fill(part, layer, 0)) for part in decoder().concat.get(pattern, ())])
+    known += [[]] * (len(names.texts) - len(known))
+    start = np.cumsum([0, *map(len, known)], dtype=np.int64)
+    return Lists(start, np.array([part for parts in known for part in parts], np.int32))
 
 
 def _ordered(sides: Sides, nodes: Nodes, blocks: list[_Block], primary: int, names: Interner, shards: tuple[Shards, Shards]) -> Pairs:
