@@ -8,28 +8,30 @@ from typing import Any
 
 from compare.engine.errors import DumpError
 
-UNAVAILABLE = ("baseline", "mapping")  # accepted by name, not served by this version
+UNAVAILABLE = ("mapping",)  # accepted by name, not served by this version
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """``step``, ``rank``, ``stage``: ``"2"`` for both sides or ``"0:2"`` for each. ``exact``: any pair that is not equal counts as
-    diverged. ``left_role``, ``right_role``: train or infer where a person said so, else None (told from the dump)."""
+    diverged. ``baseline``: where the second dump of the left side is (a path on the command line, a run id on the wire; whoever runs the
+    comparison finds it). ``left_role``, ``right_role``: train or infer where a person said so, else None (told from the dump)."""
 
     step: str | None = None
     rank: str | None = None
     stage: str | None = None
     exact: bool = False
+    baseline: str | None = None
     left_role: str | None = None
     right_role: str | None = None
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Options:
         """Raises DumpError ``option_unknown``, ``option_unavailable`` or ``option_invalid``."""
-        known = {"step", "rank", "stage", "exact", "left_role", "right_role"}
+        known = {"step", "rank", "stage", "exact", "baseline", "left_role", "right_role"}
         values: dict[str, Any] = {}
         for name, value in document.items():
-            if value is None or (name in UNAVAILABLE and value in ("", False)):
+            if value is None or (name in (*UNAVAILABLE, "baseline") and value in ("", False)):
                 continue
             if name in UNAVAILABLE:
                 raise DumpError("option_unavailable", "options", name=name)

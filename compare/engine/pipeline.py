@@ -14,11 +14,13 @@ from pathlib import Path
 
 import numpy as np
 
-from compare.engine.diagnose.case import build_case
+from compare.engine.diagnose.baseline import Baseline
+from compare.engine.diagnose.case import build_case, measured_self_noise
 from compare.engine.diagnose.run_verdict import Outcome, run_verdict
 from compare.engine.diagnose.verdict import PartVerdict, SideFacts, judge
 from compare.engine.errors import Cancelled, DumpError
 from compare.engine.ingest import KEPT_FILE, Progress, Source, inventory, paths_to_sources, read_side
+from compare.engine.measure.self_noise import SelfNoise
 from compare.engine.model import Dump, JsonObject
 from compare.engine.options import Options
 from compare.engine.parts import Part, left_out, parts_of
@@ -85,6 +87,7 @@ class Plan:
     parts: Sequence[Part]
     facts: tuple[SideFacts, SideFacts]
     exact: bool
+    baseline: _Run | None = None  # a second dump of the left side
 
     @property
     def compared(self) -> Sequence[Part]:
@@ -113,9 +116,10 @@ def read_run(sources: Sequence[Source], name: str, destination: Path, progress: 
     return document
 
 
-def plan_runs(left: Path, right: Path, options: Options) -> Plan:
-    """What comparing two folders that ``read_run`` made comes to. Raises DumpError ``no_such_choice``."""
-    return _plan((_stored(left), _stored(right)), options)
+def plan_runs(left: Path, right: Path, options: Options, baseline: Path | None = None) -> Plan:
+    """What comparing two folders that ``read_run`` made comes to; ``baseline``: the folder of a second run of the left side. Raises
+    DumpError ``no_such_choice``."""
+    return _plan((_stored(left), _stored(right)), options, None if baseline is None else _stored(baseline))
 
 
 def compare_part(plan: Plan, n: int, destination: Path, progress: Progress, on_verdict: Callable[[JsonObject], None]) -> JsonObject:
@@ -148,12 +152,18 @@ def reduce_parts(plan: Plan, documents: Mapping[int, JsonObject], errors: Mappin
 
 
 def compare_runs(
-    left: Path, right: Path, options: Options, destination: Path, progress: Progress, on_verdict: Callable[[JsonObject], None]
+    left: Path,
+    right: Path,
+    options: Options,
+    destination: Path,
+    progress: Progress,
+    on_verdict: Callable[[JsonObject], None],
+    baseline: Path | None = None,
 ) -> JsonObject:
     """Compares two folders that ``read_run`` made, part after part. ``on_verdict`` gets the document as soon as it is known: before the
     tree of the last part is written.
     """
-    plan = plan_runs(left, right, options)
+    plan = plan_runs(left, right, options, baseline)
     documents: dict[int, JsonObject] = {}
     told: list[JsonObject] = []
 
@@ -175,11 +185,12 @@ def compare_runs(
 
 
 def compare_paths(left: Sequence[Path], right: Sequence[Path], options: Options, progress: Progress = silent) -> Comparison:
-    """Compares what lies at two lists of paths, in memory."""
+    """Compares what lies at two lists of paths, in memory; ``options.baseline`` is the path of a second dump of the left side."""
     begin = time.perf_counter()
     sides = (_read(left, progress), _read(right, progress))
+    baseline = None if options.baseline is None else _read([Path(options.baseline)], progress)
     read_s = time.perf_counter() - begin
-    plan = _plan(sides, options)
+    plan = _plan(sides, options, baseline)
     judged = [(part, None if part.only is not None else _judge(plan, part, progress)) for part in plan.parts]
     documents = {part.n: verdict.document for part, verdict in judged if verdict is not None}
     return Comparison(reduce_parts(plan, documents, {}, read_s), judged)
@@ -202,12 +213,12 @@ def _entries(document: JsonObject) -> list[_Entry]:
     return [_Entry(entry["folder"], entry["stage"], entry["step"], entry["rank"]) for entry in document["dumps"]]
 
 
-def _plan(sides: tuple[_Run, _Run], options: Options) -> Plan:
+def _plan(sides: tuple[_Run, _Run], options: Options, baseline: _Run | None) -> Plan:
     roles = (options.left_role or sides[0].role, options.right_role or sides[1].role)
     entries = (sides[0].entries, sides[1].entries)
     parts = parts_of(*entries, options)
     facts = tuple(SideFacts(side.name, roles[i], left_out(entries[i], options, parts, i)) for i, side in enumerate(sides))
-    return Plan(sides, parts, (facts[0], facts[1]), options.exact)
+    return Plan(sides, parts, (facts[0], facts[1]), options.exact, baseline)
 
 
 @np.errstate(all="ignore")  # NaN, Inf and zero denominators are decided by rule (measure.statistics), not by numpy's warnings
@@ -217,18 +228,33 @@ def _judge(plan: Plan, part: Part, progress: Progress) -> PartVerdict:
     left, right = plan.sides
     numbers = {"part": part.n, "parts": len(plan.parts)}
     cases = []
+    same_baseline = plan.baseline is not None and plan.baseline.digest == left.digest  # says nothing of how well the side repeats itself
+    measured: list[SelfNoise | None] = []
     for a, b in part.ranks:
         progress("align", 0.0, numbers)
         dumps = [left.dump(row) for row in a], [right.dump(row) for row in b]
-        cases.append(build_case(*dumps, primary=plan.primary, exact=plan.exact, spent=spent, watch=progress))
+        again = [] if plan.baseline is None or same_baseline else _again(plan.baseline, [left.entries[row] for row in a])
+        measured.append(measured_self_noise(dumps[0], again, spent, progress) if again else None)
+        cases.append(build_case(*dumps, primary=plan.primary, exact=plan.exact, spent=spent, watch=progress, self_noise=measured[-1]))
     progress("diagnose", 0.0, numbers)
     begin = time.perf_counter()
     same_input = left.digest == right.digest and all(a == b for a, b in part.ranks)
-    verdict = judge(cases, plan.facts, same_input=same_input)
+    baseline = None if plan.baseline is None else Baseline(plan.baseline.name, same_baseline, measured)
+    verdict = judge(cases, plan.facts, same_input=same_input, baseline=baseline)
     spent["diagnose_s"] = time.perf_counter() - begin
     verdict.document["timing"] = {name: round(seconds, 4) for name, seconds in spent.items()}
     progress("diagnose", 1.0, numbers)
     return verdict
+
+
+def _again(baseline: _Run, entries: Sequence[_Entry]) -> list[Dump]:
+    """The baseline's dumps of the same ranks, of the same stage and step where it holds them, else of the first it holds."""
+    keys = list(dict.fromkeys((entry.stage, entry.step) for entry in baseline.entries))
+    key = next((key for key in keys if key == (entries[0].stage, entries[0].step)), keys[0] if keys else None)
+    held = {entry.rank: row for row, entry in enumerate(baseline.entries) if (entry.stage, entry.step) == key}
+    if len(entries) == 1 and len(held) == 1:
+        return [baseline.dump(row) for row in held.values()]
+    return [baseline.dump(held[entry.rank]) for entry in entries] if all(entry.rank in held for entry in entries) else []
 
 
 def _total(documents: Iterable[JsonObject], read_s: float) -> JsonObject:

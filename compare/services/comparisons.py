@@ -24,7 +24,7 @@ A_RUN_FAILED = Q(left__state=Run.State.FAILED) | Q(right__state=Run.State.FAILED
 
 
 def uses(run: Run) -> Q:
-    return Q(left=run) | Q(right=run)
+    return Q(left=run) | Q(right=run) | Q(options__baseline=run.pk)
 
 
 def create(left: str, right: str, options: dict[str, Any], name: str = "", example: str = "") -> Comparison:
@@ -34,6 +34,8 @@ def create(left: str, right: str, options: dict[str, Any], name: str = "", examp
     except DumpError as error:
         raise Refusal(error.code, **error.params) from None
     sides = _run(left), _run(right)
+    if options.get("baseline"):
+        _run(options["baseline"])
     comparison = Comparison(
         left=sides[0],
         right=sides[1],
@@ -49,12 +51,18 @@ def create(left: str, right: str, options: dict[str, Any], name: str = "", examp
 
 def ring_when_ready(comparison: Comparison) -> None:
     """Call a worker when there is something to do: a comparison whose runs are still being read waits without holding one."""
-    if all(run.state == Run.State.READY for run in runs_of(comparison)):
+    if _all_ready(comparison):
         broker.ring_on_commit(comparison)
 
 
+def _all_ready(comparison: Comparison) -> bool:
+    return all(run.state == Run.State.READY for run in runs_of(comparison))
+
+
 def runs_of(comparison: Comparison) -> list[Run]:
-    return [comparison.left, comparison.right]
+    """All that it reads: its sides, and the baseline where one was given."""
+    baseline = comparison.options.get("baseline")
+    return [comparison.left, comparison.right, *(Run.objects.filter(pk=baseline) if baseline else ())]
 
 
 def waiting_for(run: Run) -> QuerySet[Comparison]:
@@ -64,7 +72,8 @@ def waiting_for(run: Run) -> QuerySet[Comparison]:
 def run_ready(run: Run) -> None:
     """Call workers for the comparisons that waited for this run last. One missed by a crash here is found by ``recovery``."""
     for comparison in waiting_for(run).filter(RUNS_READY):
-        broker.ring(comparison)
+        if _all_ready(comparison):
+            broker.ring(comparison)
 
 
 def run_failed(run: Run, error: dict[str, Any]) -> None:
@@ -75,7 +84,8 @@ def run_failed(run: Run, error: dict[str, Any]) -> None:
 
 def compare(comparison_id: str, task_id: str) -> None:
     """The worker's part: claim, compare, publish. Does nothing when somebody else has it or a run is not ready."""
-    if not Comparison.objects.filter(RUNS_READY, pk=comparison_id).exists():
+    waiting = Comparison.objects.select_related("left", "right").filter(RUNS_READY, pk=comparison_id).first()
+    if waiting is None or not _all_ready(waiting):
         return
     attempt = work.claim(Comparison, comparison_id, task_id)
     if attempt is None:
@@ -92,8 +102,15 @@ def compare(comparison_id: str, task_id: str) -> None:
 
         storage.clear_attempts(comparison)
         options = Options.from_json({**comparison.options, **_roles(comparison)})
+        baseline = runs_of(comparison)[2:]
         verdict = pipeline.compare_runs(
-            storage.columns(comparison.left), storage.columns(comparison.right), options, making, pulse.progress, on_verdict
+            storage.columns(comparison.left),
+            storage.columns(comparison.right),
+            options,
+            making,
+            pulse.progress,
+            on_verdict,
+            baseline=storage.columns(baseline[0]) if baseline else None,
         )
         with transaction.atomic():
             attempt.settle(State.DONE, error=None, **summary(verdict))

@@ -108,8 +108,11 @@ def drop_files(run: Run) -> None:
 
 
 def delete(run: Run) -> None:
-    """Remove a run with its files. One that a comparison uses stays."""
+    """Remove a run with its files. One that a comparison uses, be it as the baseline, stays."""
     digests, folder = list(run.files.values_list("blob_id", flat=True)), storage.job(run)
+    baseline_of = Comparison.objects.filter(options__baseline=run.pk).count()
+    if baseline_of:
+        raise Refusal("run_in_use", HTTPStatus.CONFLICT, comparisons=baseline_of)
     try:
         run.delete()
     except ProtectedError as error:

@@ -55,7 +55,19 @@ def test_options_are_the_command_lines_by_their_long_names(api, runs):
     assert body["options"] == {**options, "step": "0"}
 
 
-@pytest.mark.parametrize("options", [{"baseline": "some-run"}, {"mapping": "rules: []\n"}])
+def test_a_baseline_is_a_run_and_keeps_that_run(api, runs):
+    baseline = runs[1].pk
+    body = post(api, left=runs[0].pk, right=runs[0].pk, options={"baseline": baseline}).json()
+    assert body["options"] == {"baseline": baseline}
+    refused = api.delete(f"/api/v1/runs/{baseline}/")
+    assert (refused.status_code, refused.json()["code"]) == (409, "run_in_use")
+
+
+def test_an_unknown_baseline_is_refused(api, runs):
+    assert code(post(api, left=runs[0].pk, right=runs[1].pk, options={"baseline": "some-run"})) == (400, "run_unknown")
+
+
+@pytest.mark.parametrize("options", [{"mapping": "rules: []\n"}])
 def test_options_of_a_later_version_are_refused_and_not_ignored(api, runs, options):
     assert code(post(api, left=runs[0].pk, right=runs[1].pk, options=options)) == (400, "option_unavailable")
 

@@ -382,6 +382,7 @@ def test_stages_are_read_in_pipeline_order_and_may_be_chosen(tmp_path: Path) -> 
         ({"step": None, "rank": "0:1", "stage": "a:b"}, Options(rank="0:1", stage="a:b")),
         ({"left_role": "train", "right_role": "infer"}, Options(left_role="train", right_role="infer")),
         ({"baseline": None, "mapping": ""}, Options()),
+        ({"baseline": "a-run"}, Options(baseline="a-run")),
     ],
 )
 def test_options_are_read(document: dict[str, Any], expected: Options) -> None:
@@ -399,7 +400,7 @@ def test_options_are_read(document: dict[str, Any], expected: Options) -> None:
         ({"step": True}, "option_invalid"),
         ({"step": [0]}, "option_invalid"),
         ({"rank": 1.5}, "option_invalid"),
-        ({"baseline": "x"}, "option_unavailable"),
+        ({"baseline": ["x"]}, "option_invalid"),
         ({"mapping": "rules"}, "option_unavailable"),
     ],
 )

@@ -16,17 +16,18 @@ from compare.engine.align.pairs import Pairs, Reason, pairs_of
 from compare.engine.ingest import Progress
 from compare.engine.measure.grades import Grades, grades_of
 from compare.engine.measure.noise import Noise, noise_of
+from compare.engine.measure.self_noise import Floor, SelfNoise, floor_of, self_noise_of
 from compare.engine.measure.statistics import Differences, differences_of
-from compare.engine.model import Bool, Dump, Group, Int32, UInt8
+from compare.engine.model import Bool, Direction, Dump, Group, Int32, UInt8
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """One left dump against one right dump (one rank of a part).
 
-    ``primary`` is the side whose order of execution counts. ``layer`` is the layer of each pair's node (-1: outside the decoder's
-    layers), ``depth`` the same with the blocks of other towers counted too. ``position`` is each pair's place
-    among the compared pairs (-1: not compared), ``compared`` their number.
+    ``primary`` is the side whose order of execution counts. ``floor`` is what a baseline measured. ``layer`` is the layer of each pair's
+    node (-1: outside the decoder's layers), ``depth`` the same with the blocks of other towers counted too. ``position`` is each pair's
+    place among the compared pairs (-1: not compared), ``compared`` their number.
     """
 
     sides: Sides
@@ -39,6 +40,7 @@ class Case:
     depth: Int32
     primary: int
     exact: bool
+    floor: Floor | None
     step: int | None
     rank: int | None
     ranks: tuple[list[int], ...]
@@ -119,9 +121,18 @@ def maker_of(case: Case, quantity: str, pair: int) -> str:
     return path if path in known else module_name(case, int(case.pairs.node[pair]))
 
 
-def build_case(left: Sequence[Dump], right: Sequence[Dump], *, primary: int, exact: bool, spent: dict[str, float], watch: Progress) -> Case:
+def build_case(
+    left: Sequence[Dump],
+    right: Sequence[Dump],
+    *,
+    primary: int,
+    exact: bool,
+    spent: dict[str, float],
+    watch: Progress,
+    self_noise: SelfNoise | None = None,
+) -> Case:
     """Aligns and measures the dumps of one rank a side, or of all ranks of sides with different layouts. Adds the seconds it took to
-    ``spent`` (``align_s``, ``measure_s``) and tells ``watch`` between the steps.
+    ``spent`` (``align_s``, ``measure_s``) and tells ``watch`` between the steps. ``self_noise``: of the same left dumps.
     """
     begin = time.perf_counter()
     sides = sides_of(left, right)
@@ -138,7 +149,8 @@ def build_case(left: Sequence[Dump], right: Sequence[Dump], *, primary: int, exa
     layer = nodes.layer[pairs.node] if len(pairs) else np.zeros(0, np.int32)
     numbered = np.array([layer_of(name) for name in nodes.names] + [-1], np.int32)
     depth = np.where(layer >= 0, layer, numbered[nodes.path[pairs.node]]).astype(np.int32) if len(pairs) else layer
-    grades = grades_of(pairs, sides.dumps, depth, differences, noise, exact=exact)
+    floor = None if self_noise is None else floor_of(self_noise, pairs, noise, replaces=sides.same_code)
+    grades = grades_of(pairs, sides.dumps, depth, differences, noise, exact=exact, floor=floor)
     watch("measure", 0.8, {"pairs": len(pairs)})
     usable = grades.comparable | grades.nothing
     matched = (matched_records(sides, pairs, 0, usable), matched_records(sides, pairs, 1, usable))
@@ -155,9 +167,23 @@ def build_case(left: Sequence[Dump], right: Sequence[Dump], *, primary: int, exa
         depth=depth,
         primary=primary,
         exact=exact,
+        floor=floor,
         step=left[0].step if left[0].step is not None else right[0].step,
         rank=left[0].rank if left[0].rank is not None else right[0].rank,
         ranks=tuple([dump.rank for dump in side if dump.rank is not None] for side in (left, right)),
         explanations=explanations,
         matched=matched,
     )
+
+
+def measured_self_noise(left: Sequence[Dump], again: Sequence[Dump], spent: dict[str, float], watch: Progress) -> SelfNoise | None:
+    """How far the left dumps are from a second dump of the same side; None where that does not align: fewer than half of the forward
+    records have a partner, or the code, the tokens or the weights are others."""
+    case = build_case(left, again, primary=0, exact=False, spent=spent, watch=watch)
+    forward = (case.dumps[0].records.direction == Direction.FORWARD) & case.dumps[0].records.recorded
+    tokens = np.array([name == "tokens" for name in case.pairs.quantity_names] + [False])[case.pairs.quantity]
+    other_tokens = tokens & (case.differences.size | ~case.differences.equal)
+    too_few = 2 * int((case.matched[0] & forward).sum()) < int(forward.sum()) or not forward.any()
+    if too_few or not case.sides.same_code or other_tokens.any() or case.grades.weight.any():
+        return None
+    return self_noise_of(case.pairs, case.noise, case.grades.comparable & ~case.grades.argument, case.dumps[0])

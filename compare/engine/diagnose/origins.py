@@ -74,6 +74,7 @@ def _graded(case: Case, chance: Bool, begins: int | None = None, stands_out: int
         case.differences,
         case.noise,
         exact=case.exact,
+        floor=case.floor,
         begins=begins,
         stands_out=stands_out,
         chance=chance,

@@ -11,13 +11,14 @@ import numpy as np
 from compare.engine.align.explain import STRUCTURAL, Explanation
 from compare.engine.align.pairs import Reason
 from compare.engine.diagnose import headline
+from compare.engine.diagnose.baseline import Baseline, baseline_findings, floor_words
 from compare.engine.diagnose.case import Case, maker_of, module_name
 from compare.engine.diagnose.causes import causes_of
 from compare.engine.diagnose.findings import Finding, findings_of, parts_not_compared
 from compare.engine.diagnose.layers import LayerRow, layers_of
 from compare.engine.diagnose.origins import Kind, Origin, diagnose_origins, downstream_ratio
 from compare.engine.diagnose.premises import Premise, failed, premises_of
-from compare.engine.diagnose.words import Text
+from compare.engine.diagnose.words import Text, both
 from compare.engine.measure.grades import Grade
 from compare.engine.measure.statistics import MAX, MEAN, MIN, NORM
 from compare.engine.model import Direction, Group, JsonObject
@@ -45,7 +46,7 @@ class PartVerdict:
     document: JsonObject
 
 
-def judge(cases: Sequence[Case], sides: tuple[SideFacts, SideFacts], *, same_input: bool) -> PartVerdict:
+def judge(cases: Sequence[Case], sides: tuple[SideFacts, SideFacts], *, same_input: bool, baseline: Baseline | None = None) -> PartVerdict:
     premises = premises_of(cases)
     broken = failed(premises)
     settled: list[Case] = []
@@ -60,6 +61,7 @@ def judge(cases: Sequence[Case], sides: tuple[SideFacts, SideFacts], *, same_inp
     told = [_origin(settled[index], origin) for index, origin in origins]
     findings: Sequence[Finding] = [
         *findings_of(settled, layers, premises, same_input=same_input),
+        *baseline_findings(baseline, settled),
         *parts_not_compared([side.left_out for side in sides]),
     ]
     document: JsonObject = {
@@ -67,7 +69,7 @@ def judge(cases: Sequence[Case], sides: tuple[SideFacts, SideFacts], *, same_inp
         "left": _side(sides[0], settled, 0),
         "right": _side(sides[1], settled, 1),
         "verdict": word,
-        "headline": _headline(word, settled, origins, layers, premises, broken),
+        "headline": _with(_headline(word, settled, origins, layers, premises, broken), both("", "") if broken else floor_words(baseline)),
         "premises": [{"code": p.code, "state": p.state, "detail": p.detail} for p in premises],
         "first_difference": _first_difference(settled) if not broken else None,
         "first_divergence": told[0] if told else None,
@@ -95,6 +97,10 @@ def _finite(value: object) -> object:
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     return value
+
+
+def _with(text: Text, tail: Text) -> Text:
+    return both(text["en"] + tail["en"], text["zh"] + tail["zh"])
 
 
 def _side(facts: SideFacts, cases: Sequence[Case], side: int) -> JsonObject:

@@ -15,6 +15,7 @@ import numpy as np
 
 from compare.engine.align.pairs import Pairs
 from compare.engine.measure.noise import Noise, profile, role_names
+from compare.engine.measure.self_noise import Floor
 from compare.engine.measure.statistics import MAX, MEAN, MIN, NORM, Differences
 from compare.engine.model import Bool, Direction, Dump, Float64, Group, Int32, Int64, Leaf, UInt8
 
@@ -68,11 +69,13 @@ def grades_of(
     noise: Noise,
     *,
     exact: bool,
+    floor: Floor | None = None,
     begins: int | None = None,
     stands_out: int | None = None,
     chance: Bool | None = None,
 ) -> Grades:
-    """``layer``: the layer of each pair's node (-1 outside). ``exact``: any pair that is not equal counts as diverged.
+    """``layer``: the layer of each pair's node (-1 outside). ``exact``: any pair that is not equal counts as diverged. ``floor``: what a
+    baseline measured, if there is one.
 
     Once the diagnosis knows where the sides part, it asks again: ``begins`` is the pair at which the level is frozen, and ``stands_out``
     the pair that the search was led back to, which diverges although by less than its limit. ``chance`` marks pairs that left their limit
@@ -94,7 +97,8 @@ def grades_of(
     backward = pairs.direction == Direction.BACKWARD
     same_forward = bool(differences.equal[judged & ~backward].all())
     chance = np.zeros(len(pairs), bool) if chance is None else chance
-    level, limit = _limits(estimate, sudden, depth, backward, begins, chance)
+    unit = _units(floor, len(pairs))
+    level, limit = _limits(estimate, sudden, depth, backward, begins, chance, unit)
     limit[backward] *= 1.0 if same_forward else profile().gradient_caution
     if stands_out is not None and (estimate[stands_out] <= limit[stands_out]).all():
         limit[stands_out] = np.minimum(limit[stands_out], estimate[stands_out] / LED_BACK)
@@ -114,9 +118,9 @@ def grades_of(
     unlike_arguments = argument & ~differences.equal & (not exact)
     grade = np.where(~comparable | unlike_arguments, Grade.INCOMPARABLE, grade)
     grade = np.where(nothing, Grade.EQUAL, grade).astype(np.uint8)
-    over, difference, floor = _shown(differences, noise, limit, weight)
+    over, difference, shown = _shown(differences, noise, limit, weight)
     over &= (grade == Grade.DIVERGED)[:, None]
-    return Grades(grade, ratio, level, limit, over, difference, floor, weight, argument, nothing)
+    return Grades(grade, ratio, level, limit, over, difference, shown, weight, argument, nothing)
 
 
 def _filled(layer: Int32) -> Int32:
@@ -141,7 +145,18 @@ def _premise(pairs: Pairs) -> Bool:
 LED_BACK = 1.01  # how far over its limit a pair is shown that only its consequences gave away
 
 
-def _limits(estimate: Float64, sudden: Bool, depth: Float64, backward: Bool, begins: int | None, chance: Bool) -> tuple[Float64, Float64]:
+def _units(floor: Floor | None, count: int) -> Float64:
+    """[pairs, 3] the level that counts as none: one unit of the profile, or what the baseline has shown up to each pair."""
+    if floor is None:
+        return np.ones((count, 3))
+    least = profile().measured_least if floor.replaces else 1.0
+    return np.maximum(np.maximum.accumulate(np.nan_to_num(floor.measured, posinf=np.finfo(np.float64).max)), least)
+
+
+def _limits(
+    estimate: Float64, sudden: Bool, depth: Float64, backward: Bool, begins: int | None, chance: Bool, unit: Float64
+) -> tuple[Float64, Float64]:
+    """``unit``: see ``_units``."""
     level, limit = np.zeros_like(estimate), np.ones_like(estimate)
     start = np.zeros(3)
     for phase, last in ((~backward, False), (backward, True)):
@@ -149,14 +164,14 @@ def _limits(estimate: Float64, sudden: Bool, depth: Float64, backward: Bool, beg
         if not len(rows):
             continue
         before = _before(estimate[rows], start)
-        bound = _bound(before, depth[rows], ceiling=not last)
+        bound = _bound(before, depth[rows], unit[rows], ceiling=not last)
         beyond = ((estimate[rows] > bound).any(axis=1) & ~chance[rows]) | sudden[rows] if begins is None else rows >= begins
         if beyond.any():
             first = int(np.argmax(beyond))
             frozen = before[first]
             grown = np.maximum(depth[rows] / depth[rows[first]], 1.0)
             before[first:] = frozen[None, :] * grown[first:, None]
-            bound = _bound(before, depth[rows], ceiling=not last)
+            bound = _bound(before, depth[rows], unit[rows], ceiling=not last)
             start = frozen
         else:
             start = np.maximum(before[-1], estimate[rows[-1]])
@@ -164,13 +179,13 @@ def _limits(estimate: Float64, sudden: Bool, depth: Float64, backward: Bool, beg
     return level, limit
 
 
-def _bound(before: Float64, depth: Float64, *, ceiling: bool) -> Float64:
+def _bound(before: Float64, depth: Float64, unit: Float64, *, ceiling: bool) -> Float64:
     rules = profile()
     either = before[:, :2].max(axis=1)
-    lent = np.stack([rules.lend * either, rules.lend * either, 1.0 + rules.lend_norm * either], axis=1)
-    bound = np.maximum(np.maximum(before, lent), 1.0) * np.array([rules.jump, rules.jump, rules.norm_jump])
+    lent = np.stack([rules.lend * either, rules.lend * either, unit[:, 2] + rules.lend_norm * either], axis=1)
+    bound = np.maximum(np.maximum(before, lent), unit) * np.array([rules.jump, rules.jump, rules.norm_jump])
     if ceiling:
-        bound[:, :2] = np.minimum(bound[:, :2], rules.ceiling * depth[:, None])
+        bound[:, :2] = np.minimum(bound[:, :2], rules.ceiling * depth[:, None] * np.maximum(unit[:, :2], 1.0))
     limits: Float64 = bound
     return limits
 

@@ -33,6 +33,7 @@ class Profile:
     exact_level: float
     exact_jump: float
     gradient_caution: float
+    measured_least: float
 
 
 @lru_cache(maxsize=1)

@@ -39,6 +39,7 @@ class Command(BaseCommand):
         parser.add_argument("--step", metavar="N|L:R")
         parser.add_argument("--rank", metavar="N|L:R")
         parser.add_argument("--stage", metavar="NAME|L:R")
+        parser.add_argument("--baseline", metavar="DUMP", help="a second dump of the left side: its self-noise is the noise floor")
         parser.add_argument("--exact", action="store_true", help="any pair that is not equal counts as diverged")
 
     def run_from_argv(self, argv: list[str]) -> None:
@@ -65,7 +66,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> int:  # type: ignore[override]
         left, right = _sides(options)
-        chosen = Options.from_json({name: options[name] for name in ("step", "rank", "stage", "exact")})
+        chosen = Options.from_json({name: options[name] for name in ("step", "rank", "stage", "exact", "baseline")})
         comparison = compare_paths(left, right, chosen)
         _write(comparison, options["json"])
         if options["json"] != "-":

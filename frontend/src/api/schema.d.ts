@@ -433,7 +433,7 @@ export interface components {
         NewShareLinkRequest: {
             days?: number | null;
         };
-        /** @description The command line's options by their long names; ``baseline`` is a run id, ``mapping`` YAML text (both not served yet). */
+        /** @description The command line's options by their long names; ``baseline`` is a run id, ``mapping`` YAML text (not served yet). */
         OptionsRequest: {
             step?: string | null;
             rank?: string | null;
