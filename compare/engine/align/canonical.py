@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import yaml
+from msgspec import yaml
 
 ROOT = "(root)"
 VOCABULARY = Path(__file__).with_name("vocabulary")
@@ -37,7 +37,7 @@ class Naming:
 
 @lru_cache(maxsize=1)
 def naming() -> Naming:
-    document: dict[str, Any] = yaml.safe_load((VOCABULARY / "names.yaml").read_text("utf-8"))
+    document: dict[str, Any] = yaml.decode((VOCABULARY / "names.yaml").read_bytes())
     wrappers = document["wrappers"]
     return Naming(
         anywhere=frozenset(wrappers["anywhere"]),

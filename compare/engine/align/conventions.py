@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-import yaml
+from msgspec import yaml
 
 from compare.engine.align.canonical import VOCABULARY
 
@@ -129,7 +129,7 @@ def _quantity(entry: dict[str, Any]) -> Quantity:
 
 @lru_cache(maxsize=1)
 def decoder() -> Decoder:
-    document: dict[str, Any] = yaml.safe_load((VOCABULARY / "decoder.yaml").read_text("utf-8"))
+    document: dict[str, Any] = yaml.decode((VOCABULARY / "decoder.yaml").read_bytes())
     quantities = {name: _quantity(entry) for name, entry in document["quantities"].items()}
     first = document["first_stream"]
     plain = quantities[pattern_of(first["quantity"])[0]]
@@ -149,7 +149,7 @@ def _siblings(module: str, names: Sequence[str]) -> tuple[str, ...]:
 @lru_cache(maxsize=1)
 def conventions() -> tuple[Convention, ...]:
     """All vocabulary files; one that extends another comes after it."""
-    documents = [yaml.safe_load(file.read_text("utf-8")) for file in sorted(VOCABULARY.glob("*.yaml"))]
+    documents = [yaml.decode(file.read_bytes()) for file in sorted(VOCABULARY.glob("*.yaml"))]
     found: dict[str, Convention] = {}
     for document in sorted((document for document in documents if "convention" in document), key=lambda document: "extends" in document):
         found[document["convention"]] = _convention(document, found.get(document.get("extends", "")))

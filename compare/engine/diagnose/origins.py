@@ -324,15 +324,20 @@ def _independent(case: Case, begins: int) -> Iterator[Origin]:
     strong = (
         (case.grades.ratio >= INDEPENDENT_RATIO) & ~case.grades.weight & (case.pairs.quantity >= 0) & (np.arange(len(case.pairs)) > begins)
     )
-    done: set[tuple[int, str]] = set()
+    settled = case.grades.grade <= Grade.ROUNDING
+    entering: dict[tuple[int, int], bool] = {}  # (call, layer) → whether the stream that enters the layer is back
+    done: set[tuple[int, int]] = set()
     for pair in np.flatnonzero(strong & ~case.differences.nonfinite).tolist():
-        key = (case.call(pair), case.quantity(pair) or "")
-        if key in done:
+        call, layer = case.call(pair), int(case.layer[pair])
+        if (call, layer) not in entering:
+            stream = case.representative(call, fill("stream.<n>", layer, case.sides.layers))
+            entering[call, layer] = stream is not None and bool(settled[stream])
+        key = (call, int(case.pairs.quantity[pair]))
+        if not entering[call, layer] or key in done:
             continue
         done.add(key)
         sources, gap = _sources(case, pair)
-        stream = case.representative(case.call(pair), fill("stream.<n>", int(case.layer[pair]), case.sides.layers))
-        if not gap and sources and stream is not None and (case.grades.grade[[*sources, stream]] <= Grade.ROUNDING).all():
+        if not gap and sources and settled[sources].all():
             yield _activation(case, pair, 0.0)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
+from msgspec import yaml
 
 from compare.engine.align.conventions import decoder
 from compare.engine.align.pairs import Pairs
@@ -38,7 +38,7 @@ class Profile:
 
 @lru_cache(maxsize=1)
 def profile() -> Profile:
-    document: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("noise.yaml").read_text("utf-8"))
+    document: dict[str, Any] = yaml.decode(Path(__file__).with_name("noise.yaml").read_bytes())
     roles = {name: (float(row["mean"]), float(row["extremes"])) for name, row in document.pop("roles").items()}
     return Profile(roles=roles, **{name: float(value) for name, value in document.items()})
 

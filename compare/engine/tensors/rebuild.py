@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeGuard
 
-import yaml
+from msgspec import yaml
 
 from compare.engine.errors import DumpError, printable
 from compare.engine.tensors.description import ELEMENT_TYPES, LARGEST_INT, Description
@@ -30,7 +30,7 @@ class Table:
 
 @lru_cache(maxsize=1)
 def table() -> Table:
-    document: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("rebuild.yaml").read_text("utf-8"))
+    document: dict[str, Any] = yaml.decode(Path(__file__).with_name("rebuild.yaml").read_bytes())
     return Table(**{**document, "beside": frozenset(document["beside"])})
 
 
