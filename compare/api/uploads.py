@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 import time
 from contextlib import suppress
@@ -187,6 +186,6 @@ def metadata(header: str) -> dict[str, str]:
         for pair in filter(None, (part.strip() for part in header.split(","))):
             key, _, value = pair.partition(" ")
             found[key] = base64.b64decode(value.strip(), validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError) as error:
+    except ValueError as error:  # no base64, no UTF-8, or not even ASCII
         raise Refusal("upload_metadata_malformed") from error
     return found

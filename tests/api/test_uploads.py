@@ -126,7 +126,7 @@ def test_another_content_type_is_refused(tus):
     assert problem(response) == (415, "unsupported_media_type")
 
 
-@pytest.mark.parametrize("header", ["filename ###", f"filename {base64.b64encode(bytes([255, 254])).decode()}"])
+@pytest.mark.parametrize("header", ["filename ###", f"filename {base64.b64encode(bytes([255, 254])).decode()}", "filename Y\xfcA="])
 def test_metadata_that_cannot_be_decoded_is_refused(api, header):
     response = api.post("/api/v1/uploads/", HTTP_UPLOAD_LENGTH="3", HTTP_UPLOAD_METADATA=header, **TUS)
     assert problem(response) == (400, "upload_metadata_malformed")
