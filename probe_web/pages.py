@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpRespons
 from django.template.loader import render_to_string
 
 # The routes that the front end knows (frontend/src/App.tsx). Anything else gets the same index, which says so, under status 404.
-ROUTES = re.compile(r"^/(c/[\w-]+/?)?$")
+ROUTES = re.compile(r"^/([cr]/[\w-]+/?)?$")
 
 
 def page(request: HttpRequest) -> HttpResponseBase:

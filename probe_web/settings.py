@@ -35,6 +35,9 @@ DEBUG = env.bool("PROBE_DEBUG", default=False)
 PUBLIC_URL = env.str("PROBE_PUBLIC_URL", default="http://127.0.0.1:8000").rstrip("/")
 # True when the server listens on a loopback address, so that a link opens on this machine only.
 LOOPBACK_ONLY = env.bool("PROBE_LOOPBACK_ONLY", default=True)
+
+# How this server is started for others to reach it, with the options it has now. ./run says it.
+SHARE_COMMAND = env.str("PROBE_SHARE_COMMAND", default="./run --host 0.0.0.0")
 # Opens the lists of runs and comparisons to browsers on other machines (`/?key=…`); empty = the lists are for this machine only.
 LISTS_KEY = env.str("PROBE_LISTS_KEY", default="")
 

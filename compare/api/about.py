@@ -14,6 +14,7 @@ from compare import __version__
 from compare.api import senders
 from compare.api.base import Resource
 from compare.services import examples
+from probe_web import access
 
 
 class Limits(serializers.Serializer[Any]):
@@ -29,6 +30,9 @@ class AboutSerializer(serializers.Serializer[Any]):
     may_send = serializers.BooleanField(help_text="Whether you may send dumps: false where a token or the key is asked of you.")
     public_url = serializers.CharField(help_text="The address that links carry.")
     loopback_only = serializers.BooleanField(help_text="Links open on the server's own machine only.")
+    share_command = serializers.CharField(
+        allow_null=True, help_text="How to start this server again so that others reach it; told to its own machine only."
+    )
     limits = Limits()
     example = serializers.CharField(allow_null=True)
     examples = serializers.DictField(child=serializers.CharField())
@@ -45,6 +49,7 @@ class About(Resource):
             "may_send": not settings.UPLOAD_REQUIRES_TOKEN or senders.is_known(request),
             "public_url": settings.PUBLIC_URL,
             "loopback_only": settings.LOOPBACK_ONLY,
+            "share_command": settings.SHARE_COMMAND if settings.LOOPBACK_ONLY and access.is_local(request._request) else None,
             "limits": {"upload_bytes": settings.UPLOAD_MAX_BYTES, "run_files": settings.UPLOAD_MAX_FILES},
             "example": loaded.get(examples.FIRST),
             "examples": loaded,

@@ -10,7 +10,7 @@ import orjson
 from django.db.models import Q
 from django.http import Http404, HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema, extend_schema_field
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -191,10 +191,16 @@ class Comparisons(Resource):
 
     permission_classes = (senders.MaySend,)
 
-    @extend_schema(operation_id="comparisons_list", parameters=SEARCH, responses=ComparisonRow(many=True))
+    @extend_schema(
+        operation_id="comparisons_list",
+        parameters=[*SEARCH, OpenApiParameter("run", str, description="The id of a run: only comparisons that use it.")],
+        responses=ComparisonRow(many=True),
+    )
     def get(self, request: Request) -> Response:
         """The newest comparisons; closed to other machines without the start-up key."""
         rows = Comparison.objects.select_related(*JOINED)
+        if run := request.query_params.get("run", "").replace("\0", ""):
+            rows = rows.filter(Q(left=run) | Q(right=run))
         if search := request.query_params.get("search", "").replace("\0", ""):
             words = ("name", "tags", "headline_en", "headline_zh", "first_module", "left__name", "right__name")
             rows = rows.filter(Q(*((f"{word}__icontains", search) for word in words), _connector=Q.OR))

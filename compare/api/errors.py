@@ -15,7 +15,7 @@ from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import set_rollback
 
-from compare.services import storage, uploads
+from compare.services import space, storage
 from compare.services.refusals import Refusal
 
 NO_ROOM = 1024**2  # bytes
@@ -77,11 +77,11 @@ def as_refusal(error: Exception) -> Refusal | None:
         case SuspiciousOperation():
             return Refusal("malformed", detail=type(error).__name__)
         case OSError() if error.errno in storage.DISK_FULL:
-            return uploads.disk_full()
+            return space.disk_full()
         case OperationalError() | InterfaceError():
             # On a full disk SQLite speaks of I/O errors and of files that it cannot open as well.
             if "disk is full" in str(error) or storage.free_bytes() < NO_ROOM:
-                return uploads.disk_full()
+                return space.disk_full()
             log.error("the database does not answer", exc_info=error)
             return Refusal("unavailable", HTTPStatus.SERVICE_UNAVAILABLE)
     return None

@@ -18,7 +18,7 @@ from rest_framework.exceptions import ParseError
 from rest_framework.parsers import BaseParser, DataAndFiles, MultiPartParser
 
 from compare.models import new_slug
-from compare.services import storage, uploads
+from compare.services import space, storage, uploads
 from compare.services.refusals import Refusal
 
 
@@ -97,7 +97,7 @@ class StreamedFiles(MultiPartParser):
         length = int(request.META.get("CONTENT_LENGTH") or 0)
         if length > settings.UPLOAD_MAX_BYTES:
             raise Refusal("upload_too_large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE, limit=settings.UPLOAD_MAX_BYTES)
-        uploads.check_space(length)
+        space.check(length)
         handler, counted = ArrivingFiles(), Counted(stream)
         request.upload_handlers = [handler]
         try:

@@ -60,8 +60,8 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "bad_name": ("A file name is empty, too long or holds a NUL", "Rename the file"),
     "uploads_too_many": ("{limit} uploads are open already", "Wait until others are finished, or remove some"),
     "storage_full": (
-        "All dumps on the server together may have at most {limit} bytes",
-        "Delete runs that nobody needs, or let the operator raise PROBE_STORED_MAX_BYTES",
+        "Everything kept on the server together, dumps and results, may have at most {limit} bytes",
+        "Delete comparisons and runs that nobody needs, or let the operator raise PROBE_STORED_MAX_BYTES",
     ),
     "upload_changed": ("The bytes that arrived are not those that were announced", "The file changed while it was sent: send it again"),
     "token_required": (

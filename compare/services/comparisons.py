@@ -14,7 +14,7 @@ from django.utils import timezone
 from compare.engine.errors import Cancelled, DumpError
 from compare.engine.options import Options
 from compare.models import Comparison, Part, Run
-from compare.services import broker, storage, work
+from compare.services import broker, space, storage, work
 from compare.services.refusals import Refusal
 
 State = Comparison.State
@@ -36,6 +36,7 @@ def create(left: str, right: str, options: dict[str, Any], name: str = "", examp
     sides = _run(left), _run(right)
     if options.get("baseline"):
         _run(options["baseline"])
+    space.check(1)  # how large a result becomes is not known; where nothing fits any more, neither does it
     comparison = Comparison(
         left=sides[0],
         right=sides[1],
@@ -124,8 +125,8 @@ def compare(comparison_id: str, task_id: str) -> None:
     except Cancelled:
         stopped(attempt)
     finally:
-        storage.remove(making)
         storage.remove(storage.early_verdict(comparison))
+        storage.end_attempt(making)
 
 
 def stopped(attempt: work.Attempt) -> None:

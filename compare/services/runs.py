@@ -84,7 +84,7 @@ def read(run_id: str, task_id: str) -> None:
     except Cancelled:  # the row was deleted or given up for dead
         pass
     finally:
-        storage.remove(making)
+        storage.end_attempt(making)
 
 
 def fail(run: Run, attempt: work.Attempt, error: dict[str, object]) -> None:

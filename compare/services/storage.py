@@ -12,8 +12,10 @@ comparisons/<slug>/attempt-<n>.verdict.json    the verdict, known before the tre
 from __future__ import annotations
 
 import errno
+import os
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from django.conf import settings
@@ -101,6 +103,13 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def end_attempt(made: Path) -> None:
+    """Remove what an attempt was building, and the folder of its row where nothing else is in it."""
+    remove(made)
+    with suppress(OSError):  # not empty, or gone
+        made.parent.rmdir()
+
+
 def everything() -> Iterator[tuple[Path, str, type[Model] | None]]:
     """Every file and folder that should have a row: where it is, the row's key and model. What is still in the making has none."""
     for path in (root() / "uploads").glob("*.part"):
@@ -113,6 +122,21 @@ def everything() -> Iterator[tuple[Path, str, type[Model] | None]]:
         for path in (root() / folder).glob("*"):
             yield path, path.name, model
             yield from ((left_over, left_over.name, None) for left_over in _attempts(path))
+
+
+def made_bytes() -> int:
+    """Bytes of the files below the folders of runs and comparisons; what vanishes meanwhile is not counted."""
+    total = 0
+    folders = [str(root() / name) for name in ("runs", "comparisons")]
+    while folders:
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folders.pop()) as entries:
+            for entry in entries:
+                with suppress(FileNotFoundError):
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+                    else:
+                        total += entry.stat(follow_symlinks=False).st_size
+    return total
 
 
 def free_bytes() -> int:

@@ -19,11 +19,10 @@ from typing import IO, Any, Protocol
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Sum
 from django.utils import timezone
 
 from compare.models import Upload
-from compare.services import blobs, limits, storage
+from compare.services import blobs, limits, space, storage
 from compare.services.refusals import Refusal
 
 BLOCK = 1024 * 1024
@@ -75,9 +74,9 @@ def create(name: str, length: int, declared_sha256: str = "") -> Upload:
         raise Refusal("upload_too_large", HTTPStatus.REQUEST_ENTITY_TOO_LARGE, limit=settings.UPLOAD_MAX_BYTES)
     if Upload.objects.filter(run__isnull=True).count() >= settings.UPLOAD_MAX_OPEN:
         raise Refusal("uploads_too_many", HTTPStatus.TOO_MANY_REQUESTS, limit=settings.UPLOAD_MAX_OPEN)
-    if arriving_bytes() + length > limits.ARRIVING_BYTES:
+    if space.arriving_bytes() + length > limits.ARRIVING_BYTES:
         raise Refusal("uploads_full", HTTPStatus.REQUEST_ENTITY_TOO_LARGE, limit=limits.ARRIVING_BYTES)
-    check_space(length)
+    space.check(length)
     upload = Upload.objects.create(
         name=name, length=length, declared_sha256=declared_sha256, expires_at=timezone.now() + limits.idle_upload()
     )
@@ -98,24 +97,6 @@ def of_content(name: str, length: int, sha256: str) -> Upload | None:
         if blob is None:
             return None
         return Upload.objects.create(name=name, length=length, sha256=sha256, blob=blob, expires_at=timezone.now() + limits.idle_upload())
-
-
-def arriving_bytes() -> int:
-    """Declared bytes of all uploads that are not complete."""
-    return int(Upload.objects.filter(blob__isnull=True).aggregate(bytes=Sum("length"))["bytes"] or 0)
-
-
-def check_space(coming: int) -> None:
-    """Refuse bytes that would fill the disk, or the share of it that an operator gave."""
-    if storage.free_bytes() - coming < settings.DISK_RESERVE_BYTES:
-        raise disk_full()
-    limit = settings.STORED_MAX_BYTES
-    if limit and blobs.stored_bytes() + arriving_bytes() + coming > limit:
-        raise Refusal("storage_full", HTTPStatus.INSUFFICIENT_STORAGE, limit=limit)
-
-
-def disk_full() -> Refusal:
-    return Refusal("disk_full", HTTPStatus.INSUFFICIENT_STORAGE)
 
 
 def offset(upload: Upload) -> int:
@@ -219,7 +200,7 @@ def _copy(upload: Upload, part: IO[bytes], here: int, stream: Stream, size: int)
                 running.update(block)
         os.fsync(part.fileno())
     except OSError as error:
-        raise (disk_full() if error.errno in storage.DISK_FULL else error) from error
+        raise (space.disk_full() if error.errno in storage.DISK_FULL else error) from error
     if running:
         _sums.put(upload.pk, here + received, running)
     return received

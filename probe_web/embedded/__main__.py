@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+# Until the supervisor takes the signals, Ctrl-C ends this process as it ends any other: without a traceback. Before the imports: they take
+# a good part of that time.
+import signal
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
 import argparse
 import os
 import secrets
-import signal
+import shlex
 import socket
 import sys
 from pathlib import Path
@@ -89,8 +96,22 @@ class Local:
             "PROBE_PUBLIC_URL": self.url,
             "PROBE_LOOPBACK_ONLY": "true" if self.loopback_only else "false",
             "PROBE_LISTS_KEY": self.lists_key,
+            "PROBE_SHARE_COMMAND": self.share_command(),
             "PROBE_HOST_NAMES": ",".join(name for name in names if name),
         }
+
+    def share_command(self) -> str:
+        """The command that starts this server as it is now, but for others to reach."""
+        words = ["./run", "--host", "0.0.0.0"]  # noqa: S104  (told, not bound to)
+        if self.asked.port or self.port != address.DEFAULT_PORT:
+            words += ["--port", str(self.port)]  # links keep their port
+        if self.data != (ROOT / "var").resolve():
+            words += ["--data", str(self.data)]
+        if self.asked.workers != 1:
+            words += ["--workers", str(self.asked.workers)]
+        if self.asked.no_example:
+            words.append("--no-example")
+        return shlex.join(words)
 
     def child(self, name: str, *command: str, log: str = "", **more: object) -> Child:
         return Child(name, command, self.environment, self.logs / f"{log or name}.log", **more)  # type: ignore[arg-type]

@@ -21,6 +21,15 @@ def test_about_says_who_can_open_a_link_and_how_much_fits(api, settings):
     assert (body["example"], body["examples"]) == (None, {})
 
 
+def test_about_says_how_to_let_others_in_and_only_to_this_machine(api, settings):
+    settings.SHARE_COMMAND = "./run --host 0.0.0.0 --port 8123 --data '/srv/my dumps'"
+    assert api.get("/api/v1/about/").json()["share_command"] == settings.SHARE_COMMAND
+    assert api.get("/api/v1/about/", REMOTE_ADDR="10.0.0.5").json()["share_command"] is None
+    assert api.get("/api/v1/about/", HTTP_X_FORWARDED_FOR="10.0.0.5").json()["share_command"] is None
+    settings.LOOPBACK_ONLY = False
+    assert api.get("/api/v1/about/").json()["share_command"] is None
+
+
 def test_about_names_the_examples_once_they_are_loaded(api):
     made = {comparison.example: comparison.pk for comparison in examples.load()}
     body = api.get("/api/v1/about/").json()

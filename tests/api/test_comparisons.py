@@ -196,6 +196,20 @@ def test_the_list_shows_the_verdict_in_a_line_and_is_searched_by_what_it_says(ap
     assert api.get("/api/v1/comparisons/", {"search": "nothing like it"}).json()["results"] == []
 
 
+def test_the_list_is_narrowed_to_the_comparisons_that_use_a_run(api, comparison, runs):
+    other, third = (uploaded_run(name.encode(), f"{name}.zip") for name in ("other", "third"))
+    second = comparisons.create(other.pk, runs[0].pk, {})
+    comparisons.create(other.pk, third.pk, {})
+
+    def using(run_id: str) -> list[str]:
+        return [row["id"] for row in api.get("/api/v1/comparisons/", {"run": run_id}).json()["results"]]
+
+    assert using(runs[0].pk) == [second.pk, comparison.pk]
+    assert using(runs[1].pk) == [comparison.pk]
+    assert using("nothing") == using("\0x") == []
+    assert code(api.get("/api/v1/comparisons/", {"run": runs[0].pk}, REMOTE_ADDR="10.0.0.5")) == (403, "lists_closed")
+
+
 def test_the_list_is_closed_to_other_machines_without_the_key(api, comparison, settings):
     settings.LISTS_KEY = "correct horse"
     assert code(api.get("/api/v1/comparisons/", REMOTE_ADDR="10.0.0.5")) == (403, "lists_closed")

@@ -11,9 +11,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from compare.models import Blob, Upload
-from compare.services import storage, uploads
-from tests.rooms import TUS, files_below
+from compare.models import Blob, Comparison, Upload
+from compare.services import comparisons, storage, uploads
+from tests.rooms import TUS, corpus_run, files_below
 
 
 def problem(response) -> tuple[int, str]:
@@ -174,6 +174,23 @@ def test_all_that_is_stored_or_arriving_together_has_a_limit_where_an_operator_s
     assert tus.patch(going_on, 0, b"12345").status_code == 204, "what was begun is finished"
     multipart = tus.client.post("/api/v1/runs/", {"files": [io.BytesIO(b"x" * 50)]})
     assert (multipart.status_code, multipart.json()["code"]) == (507, "storage_full")
+
+
+def test_columns_and_results_count_towards_the_limit_and_what_was_deleted_does_not(tus, settings, data_folder):
+    run = corpus_run("q2_infer_stat")
+    comparison = comparisons.create(run.pk, run.pk, {})
+    comparisons.compare(comparison.pk, "test")
+    sent = sum(blob.size for blob in Blob.objects.all())
+    kept = sum((data_folder / name).stat().st_size for name in files_below(data_folder))
+    assert kept > 2 * sent
+    settings.STORED_MAX_BYTES = kept + 10
+    assert tus.create(10).status_code == 201
+    assert problem(tus.create(1)) == (507, "storage_full")
+    asked = tus.client.post("/api/v1/comparisons/", {"left": run.pk, "right": run.pk}, format="json")
+    assert (asked.status_code, asked.json()["code"]) == (507, "storage_full")
+    assert Comparison.objects.count() == 1
+    comparisons.delete(comparison)
+    assert tus.create(1).status_code == 201, "measured anew before it is refused"
 
 
 def test_an_upload_that_would_fill_the_disk_is_refused_at_creation(tus, monkeypatch):

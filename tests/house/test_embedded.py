@@ -20,6 +20,7 @@ from probe_web.embedded.children import Child
 from probe_web.embedded.lock import DataFolder
 from probe_web.embedded.places import LONGEST_SOCKET_PATH, broker_socket
 from probe_web.embedded.supervisor import Failed, Supervisor
+from tests.live import free_port
 
 
 class TestDataFolder:
@@ -110,6 +111,29 @@ class TestAddress:
         host = address.url("0.0.0.0", 8123).removeprefix("http://").rsplit(":", 1)[0]
         with socket.socket() as probe:
             probe.bind((host, 0))
+
+
+class TestTheCommandThatLetsOthersIn:
+    """It keeps what the server was started with: another port or folder would be another installation."""
+
+    def command(self, data: Path, *arguments: str, at: int | None = None) -> str:
+        with address.listen("127.0.0.4", at) as listener:
+            return Local(options([*arguments]), data, listener).environment["PROBE_SHARE_COMMAND"]
+
+    def test_it_names_the_folder_and_the_port(self, tmp_path: Path) -> None:
+        folder = tmp_path / "my dumps"
+        folder.mkdir()
+        port = free_port()
+        found = self.command(folder, "--port", str(port), "--workers", "2", "--no-example", at=port)
+        assert found == f"./run --host 0.0.0.0 --port {port} --data '{folder}' --workers 2 --no-example"
+
+    def test_the_defaults_are_left_out(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("probe_web.embedded.__main__.ROOT", tmp_path)
+        (tmp_path / "var").mkdir()
+        with address.listen("127.0.0.4", None) as listener:
+            port = listener.getsockname()[1]
+            found = Local(options([]), tmp_path / "var", listener).environment["PROBE_SHARE_COMMAND"]
+        assert found == "./run --host 0.0.0.0" + ("" if port == address.DEFAULT_PORT else f" --port {port}")
 
 
 class TestBeyondLoopback:

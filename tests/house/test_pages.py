@@ -24,7 +24,7 @@ def built(tmp_path: Path, settings: Any) -> Path:
 
 @pytest.mark.usefixtures("built")
 def test_every_route_of_the_page_gets_its_index_uncached(client: Client) -> None:
-    for path in ("/", "/c/Jq3k_9-Zx", "/c/Jq3k_9-Zx/"):
+    for path in ("/", "/c/Jq3k_9-Zx", "/c/Jq3k_9-Zx/", "/r/Jq3k_9-Zx"):
         response = client.get(path)
         assert response.status_code == 200
         assert b"the page" in response.content
@@ -40,9 +40,10 @@ def test_an_unknown_address_gets_the_page_under_404(client: Client) -> None:
 
 @pytest.mark.usefixtures("built")
 def test_the_address_of_a_comparison_is_kept_from_search_engines_and_other_sites(client: Client) -> None:
-    response = client.get("/c/secret")
-    assert response.headers["X-Robots-Tag"] == "noindex"
-    assert response.headers["Referrer-Policy"] == "same-origin"
+    for address in ("/c/secret", "/r/secret"):
+        response = client.get(address)
+        assert response.headers["X-Robots-Tag"] == "noindex"
+        assert response.headers["Referrer-Policy"] == "same-origin"
 
 
 @pytest.mark.usefixtures("built")

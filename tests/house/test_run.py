@@ -82,6 +82,19 @@ def test_a_signal_stops_every_child_and_frees_the_folder_and_the_port(start_stac
     assert "probe_web has stopped." in stack.output.read_text()
 
 
+@pytest.mark.parametrize("seconds", [0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6])
+def test_ctrl_c_in_the_first_moments_ends_it_without_a_traceback(tmp_path: Path, live_stack: Stack, seconds: float) -> None:
+    command = [sys.executable, "-m", "probe_web.embedded", "--data", str(tmp_path / "data"), "--no-example", "--port", str(free_port())]
+    process = subprocess.Popen(
+        command, env=live_stack.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    time.sleep(seconds)
+    process.send_signal(signal.SIGINT)
+    said, _ = process.communicate(timeout=60)
+    assert "Traceback" not in said
+    assert "KeyboardInterrupt" not in said
+
+
 def test_children_do_not_outlive_a_killed_supervisor(start_stack: StartStack) -> None:
     stack = start_stack()
     family = stack.family()

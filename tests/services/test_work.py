@@ -12,8 +12,8 @@ from django.utils import timezone
 
 from compare.engine.errors import MESSAGES, Cancelled, DumpError
 from compare.models import Comparison, Run
-from compare.services import comparisons, work
-from tests.rooms import uploaded_run
+from compare.services import comparisons, runs, storage, work
+from tests.rooms import corpus_run, uploaded_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -153,3 +153,17 @@ def test_the_thread_of_a_heart_ends_with_its_work(run):
         thread = pulse._thread
         assert thread.is_alive()
     assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("what", ["run", "comparison"])
+def test_what_failed_leaves_no_empty_folder(data_folder, what, run, monkeypatch):
+    if what == "run":
+        runs.read(run.pk, "1")
+        assert Run.objects.get().error["code"] == "archive_damaged"
+    else:
+        ready = corpus_run("q2_infer_stat")
+        comparison = comparisons.create(ready.pk, ready.pk, {})
+        (storage.columns(ready) / "inventory.json").unlink()
+        comparisons.compare(comparison.pk, "1")
+        assert Comparison.objects.get().state == "failed"
+    assert not storage.job(run if what == "run" else comparison).exists()

@@ -317,6 +317,8 @@ export interface components {
             public_url: string;
             /** @description Links open on the server's own machine only. */
             loopback_only: boolean;
+            /** @description How to start this server again so that others reach it; told to its own machine only. */
+            share_command: string | null;
             limits: components["schemas"]["Limits"];
             example: string | null;
             examples: {
@@ -566,6 +568,8 @@ export interface operations {
             query?: {
                 /** @description `next` of the page before. */
                 cursor?: string;
+                /** @description The id of a run: only comparisons that use it. */
+                run?: string;
                 search?: string;
             };
             header?: never;
