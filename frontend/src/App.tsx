@@ -15,6 +15,7 @@ import { NotFoundPage } from "./views/NotFoundPage";
 
 // Apart from the landing page: whoever only drops a dump does not load the workbench first.
 const ComparisonPage = lazy(() => import("./views/comparison/ComparisonPage"));
+const RunPage = lazy(() => import("./views/run/RunPage"));
 
 export function App() {
   const { t } = useI18n();
@@ -31,6 +32,7 @@ export function App() {
           <Switch>
             <Route path="/" component={LandingPage} />
             <Route path="/c/:slug">{({ slug }) => <ComparisonPage key={slug} slug={slug} />}</Route>
+            <Route path="/r/:slug">{({ slug }) => <RunPage key={slug} id={slug} />}</Route>
             <Route component={NotFoundPage} />
           </Switch>
         </Suspense>

@@ -14,6 +14,8 @@ from playwright.sync_api import expect
 from tests.bench.large_dump import Extent, write_large_dump
 from tests.browser.conftest import Visit
 from tests.browser.landing import Landing
+from tests.browser.relay import Relay
+from tests.browser.test_resume import LOST
 from tests.browser.told import TRAIN, inference
 from tests.browser.workbench import Workbench
 from tests.conftest import _starter
@@ -97,6 +99,31 @@ def test_a_comparison_shows_that_it_waits_then_its_stage_with_a_number_and_is_ca
     assert list((own.data / "comparisons").glob(f"*/{slug}*")) == []
     page.get_by_role("button", name="Retry").click()
     expect(Workbench(page).sentence).to_contain_text("First divergence: layers.40")
+
+
+def test_a_server_that_goes_away_while_a_comparison_runs_is_said_and_the_page_follows_when_it_is_back(
+    own: Stack, large_runs: tuple[str, str], visit_of: Callable[[Stack], Visit]
+) -> None:
+    worker, relay = Worker(own), Relay(own.url)
+    visit = visit_of(own)
+    visit.tolerate(LOST)
+    try:
+        worker.send(signal.SIGSTOP)
+        slug = own.compare(*large_runs)
+        page = visit(f"{relay.url}/c/{slug}")
+        expect(page.get_by_role("heading", level=1)).to_have_text("Waiting for a worker")
+        lost = page.get_by_role("status").filter(has_text="The server does not answer; trying again.")
+        expect(lost).to_have_count(0)
+        relay.cut()
+        expect(lost).to_be_visible()
+        expect(page.get_by_role("heading", level=1)).to_have_text("Waiting for a worker")
+        relay.mend()
+        expect(lost).to_have_count(0)
+        worker.send(signal.SIGCONT)
+        expect(Workbench(page).sentence).to_contain_text("First divergence: layers.40")
+    finally:
+        worker.send(signal.SIGCONT)
+        relay.cut()
 
 
 def test_a_killed_worker_leaves_a_page_that_says_so_and_a_retry_ends_well(

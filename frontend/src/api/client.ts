@@ -1,11 +1,19 @@
 import createClient from "openapi-fetch";
 
+import { authorization } from "./authorization";
 import { problemOf, RequestError, UNREACHABLE } from "./problem";
 import type { paths } from "./schema";
 
 /** The same origin always: a page that someone serves elsewhere must not be able to name another server. */
 // The fetch of the moment and not the one of load time, so that a test can stand in for the network.
-export const client = createClient<paths>({ baseUrl: window.location.origin, fetch: (request) => window.fetch(request) });
+export const client = createClient<paths>({
+  baseUrl: window.location.origin,
+  fetch: (request) => {
+    const known = authorization();
+    if (known !== null && !request.headers.has("Authorization")) request.headers.set("Authorization", known);
+    return window.fetch(request);
+  },
+});
 
 interface Answer {
   data?: unknown;

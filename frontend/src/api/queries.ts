@@ -68,6 +68,20 @@ export function useRun(id: string | null) {
   });
 }
 
+/** The comparisons that use a run. The list is closed to other machines like every list. */
+export function useComparisonsOfRun(run: string) {
+  return useQuery({
+    queryKey: ["comparisons", "of", run],
+    queryFn: ({ signal }): Promise<Page<ComparisonRow>> =>
+      unwrap(client.GET("/api/v1/comparisons/", { params: { query: { run } }, signal })),
+  });
+}
+
+export async function deleteRun(queries: QueryClient, id: string): Promise<void> {
+  await unwrap(client.DELETE("/api/v1/runs/{slug}/", { params: { path: { slug: id } } }));
+  queries.removeQueries({ queryKey: ["run", id] });
+}
+
 /** The list follows while something in it runs, and looks again every half minute otherwise: teammates add to it. */
 export function useComparisons(search: string) {
   return useInfiniteQuery({

@@ -27,6 +27,10 @@ export interface About {
   /** The address that links carry, without a path. */
   readonly public_url: string;
   readonly loopback_only: boolean;
+  /** Whether this browser may send dumps and ask for comparisons: false where a token or the key is asked of it. */
+  readonly may_send: boolean;
+  /** How to start the server again so that others reach it; null where that is not this machine's to say. */
+  readonly share_command: string | null;
   /** Slug of the example comparison, null where none was loaded. */
   readonly example: string | null;
   readonly examples: Readonly<Record<string, string>>;
@@ -59,6 +63,15 @@ export interface LeftAside {
   readonly reason: string;
 }
 
+/** Something that was taken otherwise than it stands in the file. */
+export interface Note {
+  readonly code: string;
+  readonly place: string;
+  readonly count: number;
+  readonly record: string;
+  readonly text: Bilingual;
+}
+
 export interface Inventory {
   readonly format: number;
   readonly name: string;
@@ -75,6 +88,8 @@ export interface Inventory {
   readonly counts: { readonly dumps: number; readonly records: number; readonly slots: number; readonly bytes: number };
   readonly dumps: readonly InventoryDump[];
   readonly missing: readonly string[];
+  /** Runs that were read before there were notes have none. */
+  readonly notes?: readonly Note[];
   readonly left_aside: readonly LeftAside[];
   readonly digest: string;
 }
@@ -91,6 +106,9 @@ export interface Run {
   readonly error: ApiProblem | null;
   readonly inventory: Inventory | null;
   readonly sha256: string;
+  /** Bytes of the files that were sent. */
+  readonly size: number;
+  readonly created_at: string;
 }
 
 export type ComparisonState = "queued" | "running" | "done" | "failed" | "cancelled" | "interrupted";

@@ -1,6 +1,7 @@
 import { Popover } from "radix-ui";
 import { type ReactNode, useRef, useState } from "react";
 import { useAbout } from "../api/queries";
+import type { About } from "../api/types";
 import { useI18n } from "../i18n";
 import { addressOf, flushViewState, viewState } from "../use-view-state";
 import { announce } from "./announce";
@@ -65,26 +66,27 @@ function ShareBody() {
         </Button>
       </div>
       {result === "selected" ? <p className={styles.lead}>{t.share.selected}</p> : null}
-      {about.data === undefined ? null : <Reach publicUrl={about.data.public_url} loopbackOnly={about.data.loopback_only} />}
+      {about.data === undefined ? null : <Reach about={about.data} />}
     </>
   );
 }
 
 /** Who can open the link, and how to let others in. */
-function Reach({ publicUrl, loopbackOnly }: { publicUrl: string; loopbackOnly: boolean }) {
+function Reach({ about }: { about: About }) {
   const { t } = useI18n();
-  if (loopbackOnly) {
+  if (about.loopback_only) {
+    const command = about.share_command ?? t.share.loopbackCommand;
     return (
       <div className={styles.loopback}>
         <p>{t.share.loopback}</p>
         <p className={styles.how}>
-          {t.share.loopbackHow} <code>{t.share.loopbackCommand}</code>
-          <CopyButton text={t.share.loopbackCommand} />
+          {t.share.loopbackHow} <code>{command}</code>
+          <CopyButton text={command} />
         </p>
       </div>
     );
   }
-  return <p className={styles.lead}>{t.share.reachable(publicUrl)}</p>;
+  return <p className={styles.lead}>{t.share.reachable(about.public_url)}</p>;
 }
 
 /** The page's own origin where it is reached by one that others reach too, else the address that the server gives out. */

@@ -10,14 +10,14 @@ import { forgetUploads, tusSender } from "./tus-sender";
 
 /**
  * One side of the landing page. It goes from empty through looking at what was dropped, sending and making the run to a run, whose state the
- * page then asks the server for. A refusal on the way leaves the side as `refused`, with its name, until it is replaced.
+ * page then asks the server for; `resumed` are the bytes that an earlier attempt had sent. A refusal on the way leaves the side as `refused`, with its name, until it is replaced.
  */
 export type SideView =
   | { readonly phase: "empty" }
   | { readonly phase: "looking"; readonly count: number }
   | { readonly phase: "sending"; readonly name: string; readonly transfer: TransferView; readonly about: Contents }
-  | { readonly phase: "creating"; readonly name: string; readonly about: Contents }
-  | { readonly phase: "run"; readonly name: string; readonly id: string; readonly about: Contents | null }
+  | { readonly phase: "creating"; readonly name: string; readonly about: Contents; readonly resumed: number }
+  | { readonly phase: "run"; readonly name: string; readonly id: string; readonly about: Contents | null; readonly resumed?: number }
   | { readonly phase: "lost"; readonly name: string; readonly sent: number; readonly total: number }
   | { readonly phase: "refused"; readonly name: string; readonly problem: ApiProblem; readonly about: Contents | null };
 
@@ -127,18 +127,18 @@ export class SideUpload {
     const view = transfer.view();
     const { name } = selection;
     if (view.state === "failed" && view.problem !== null) this.refuse(name, view.problem, about);
-    else if (view.state === "done") void this.create(turn, transfer.ids, selection, about);
+    else if (view.state === "done") void this.create(turn, transfer.ids, selection, about, view.resumed);
     else this.publish({ phase: "sending", name, transfer: view, about });
   }
 
-  private async create(turn: number, uploads: readonly string[], selection: Selection, about: Contents): Promise<void> {
+  private async create(turn: number, uploads: readonly string[], selection: Selection, about: Contents, resumed: number): Promise<void> {
     const { name } = selection;
-    this.publish({ phase: "creating", name, about });
+    this.publish({ phase: "creating", name, about, resumed });
     for (let attempt = 0; ; attempt += 1) {
       try {
         const run = await this.services.createRun(uploads, name);
         if (turn !== this.turn) return;
-        this.publish({ phase: "run", name, id: run.id, about });
+        this.publish({ phase: "run", name, id: run.id, about, resumed });
         await this.services.forget(selection.send);
         return;
       } catch (error) {

@@ -1,4 +1,5 @@
 import { DetailedError, defaultOptions, Upload } from "tus-js-client";
+import { authorization } from "../api/authorization";
 import { problemOf, RequestError, UNREACHABLE } from "../api/problem";
 import type { GatheredFile } from "./gather";
 import type { FileSender, SenderEvents, SenderFactory } from "./transfer";
@@ -44,6 +45,10 @@ class TusSender implements FileSender {
       retryDelays: null,
       fingerprint: () => Promise.resolve(fingerprint(side, file)),
       storeFingerprintForResuming: true,
+      onBeforeRequest: (request) => {
+        const known = authorization();
+        if (known !== null) request.setHeader("Authorization", known);
+      },
       onAfterResponse: (request, response) => {
         if (request.getMethod() !== "HEAD" || response.getStatus() >= 300) return;
         events.onProgress(Number(response.getHeader("Upload-Offset") ?? 0), this.resuming);

@@ -43,7 +43,8 @@ export const errors: Record<string, string> = {
   paths_mismatch: "收到 {files} 个文件和 {paths} 个路径。请按顺序为每个文件提供一个路径，或都不提供",
   bad_name: "文件名为空、过长或含有 NUL。请重命名该文件",
   uploads_too_many: "已有 {limit} 个上传尚未完成。请等待其他上传完成，或移除其中一些",
-  storage_full: "服务器上的全部数据合计最多 {limit} 字节。请删除不再需要的运行，或由管理员调高 PROBE_STORED_MAX_BYTES",
+  storage_full:
+    "服务器上保存的全部内容（dump 与结果）合计最多 {limit} 字节。请删除不再需要的比对和运行，或由管理员调高 PROBE_STORED_MAX_BYTES",
   upload_changed: "收到的字节与事先声明的不一致：文件在发送过程中发生了变化。请重新发送",
   token_required:
     "此服务器只接受其他机器凭令牌或启动密钥发送的数据。请向管理员索取：网页请打开带密钥的链接，脚本请发送 Authorization: Bearer",

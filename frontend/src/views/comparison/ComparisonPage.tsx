@@ -21,7 +21,7 @@ import { Unavailable } from "./Unavailable";
 export default function ComparisonPage({ slug }: { slug: string }) {
   const i18n = useI18n();
   const { t } = i18n;
-  const { data: comparison, error, isRefetchError } = useComparison(slug);
+  const { data: comparison, error, isRefetchError, failureCount } = useComparison(slug);
   const [{ part }] = useViewState();
   const stage = stageOf(comparison, error);
   useTitle(comparison === undefined ? t.product : t.comparison.documentTitle(titleOf(comparison, part, i18n)));
@@ -33,7 +33,8 @@ export default function ComparisonPage({ slug }: { slug: string }) {
         crumbs={comparison === undefined ? undefined : <Crumbs comparison={comparison} part={partNameOf(comparison.verdict, part, t)} />}
         facts={comparison === undefined ? undefined : <Facts comparison={comparison} />}
       />
-      {isRefetchError && stage !== "missing" ? (
+      {/* A lost server is asked again and again, so that the question never ends in an error: the first answer that fails counts. */}
+      {(isRefetchError || (failureCount > 0 && comparison !== undefined)) && stage !== "missing" ? (
         <p className={styles.stale} role="status">
           {t.comparison.stale}
         </p>

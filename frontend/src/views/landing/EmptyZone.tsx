@@ -9,11 +9,12 @@ interface Props {
   side: Side;
   view: Extract<SideView, { phase: "empty" | "looking" | "lost" }>;
   over: boolean;
+  closed: boolean;
   onChooseFiles: () => void;
   onChooseFolder: () => void;
 }
 
-export function EmptyZone({ side, view, over, onChooseFiles, onChooseFolder }: Props) {
+export function EmptyZone({ side, view, over, closed, onChooseFiles, onChooseFolder }: Props) {
   const { t } = useI18n();
   const invitation = side === "left" ? t.landing.dropTrain : t.landing.dropInfer;
   return (
@@ -25,12 +26,16 @@ export function EmptyZone({ side, view, over, onChooseFiles, onChooseFolder }: P
       <div className={styles.invitation}>
         <FolderIcon />
         <p className={styles.invitationTitle}>
-          {over ? t.landing.dropNow : view.phase === "lost" ? t.card.lostTitle(view.name) : invitation}
+          {closed ? t.sender.zone : over ? t.landing.dropNow : view.phase === "lost" ? t.card.lostTitle(view.name) : invitation}
         </p>
-        <ZoneText view={view} />
+        {closed ? <p className={styles.invitationText}>{t.sender.zoneText}</p> : <ZoneText view={view} />}
         <div className={styles.invitationButtons}>
-          <Button onClick={onChooseFiles}>{t.landing.chooseFiles}</Button>
-          <Button onClick={onChooseFolder}>{t.landing.chooseFolder}</Button>
+          <Button aria-disabled={closed} onClick={onChooseFiles}>
+            {t.landing.chooseFiles}
+          </Button>
+          <Button aria-disabled={closed} onClick={onChooseFolder}>
+            {t.landing.chooseFolder}
+          </Button>
           {view.phase === "lost" ? (
             <Button look="quiet" onClick={() => sides[side].remove()}>
               {t.card.remove}

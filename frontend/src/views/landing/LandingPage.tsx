@@ -12,6 +12,7 @@ import { Header } from "../../ui/header";
 import { useTitle } from "../../ui/use-title";
 import styles from "./landing.module.css";
 import { Recent } from "./Recent";
+import { SenderGate } from "./SenderGate";
 import { SidePanel } from "./SidePanel";
 import { comparable, type SideHolding, useSide } from "./use-side";
 
@@ -19,6 +20,7 @@ export function LandingPage() {
   const { t } = useI18n();
   const left = useSide("left");
   const right = useSide("right");
+  const maySend = useAbout().data?.may_send ?? true;
   useTitle(t.landing.documentTitle);
   useNoStrayDrops();
   return (
@@ -28,10 +30,11 @@ export function LandingPage() {
         <div className={styles.column}>
           <h1 className={styles.title}>{t.landing.title}</h1>
           <p className={styles.lead}>{t.landing.lead}</p>
+          <SenderGate />
           <div className={styles.sides}>
-            <SidePanel side="left" holding={left} other={right} />
+            <SidePanel side="left" holding={left} other={right} closed={!maySend} />
             <MoveHorizontal className={styles.arrow} size={28} strokeWidth={1.2} aria-hidden="true" />
-            <SidePanel side="right" holding={right} other={left} />
+            <SidePanel side="right" holding={right} other={left} closed={!maySend} />
           </div>
           <Actions left={left} right={right} />
           <Recent />

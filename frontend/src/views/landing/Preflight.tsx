@@ -1,9 +1,8 @@
-import type { ReactNode } from "react";
 import type { Inventory, Role, Run } from "../../api/types";
 import { useI18n } from "../../i18n";
 import { bytes } from "../../i18n/format";
 import { Button } from "../../ui/button";
-import { CopyButton } from "../../ui/copy-button";
+import { Digest, Fact, Noted, Structure } from "../../ui/facts";
 import { dataLine, extentLine, frameworkLine } from "../../ui/run-facts";
 import type { Side } from "../../ui/side";
 import { type Contents, sides, swapSides } from "../../upload/side";
@@ -30,15 +29,6 @@ export function Preflight({ side, view, run, canSwap }: Props) {
       )}
       {about === null ? null : <AsideFacts about={about} />}
     </dl>
-  );
-}
-
-function Fact({ name, children }: { name: string; children: ReactNode }) {
-  return (
-    <div className={styles.fact}>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }
 
@@ -89,6 +79,7 @@ function ServerFacts({ side, inventory, sha256, canSwap }: { side: Side; invento
         <Structure missing={inventory.missing} />
       </Fact>
       <Digest digest={sha256 || inventory.digest} />
+      <Noted notes={inventory.notes} />
       <ServerAside inventory={inventory} />
     </>
   );
@@ -102,26 +93,6 @@ function RoleLine({ side, inventory }: { side: Side; inventory: Inventory }) {
   const expected: Role = side === "left" ? "train" : "infer";
   if (inventory.role === expected) return t.card.roleGuessed(role, evidence);
   return <strong className={styles.mismatch}>{t.card.roleMismatch(role, evidence)}</strong>;
-}
-
-function Structure({ missing }: { missing: readonly string[] }) {
-  const { t, format } = useI18n();
-  const found = ["construct.json", "stack.json"].filter((name) => !missing.includes(name));
-  const parts = found.length > 0 ? [t.card.found(format.list(found))] : [];
-  return [...parts, ...missing.map((name) => t.card.missing[name] ?? t.card.missingOther(name))].join(t.common.semicolon);
-}
-
-function Digest({ digest }: { digest: string }) {
-  const { t } = useI18n();
-  if (digest === "") return null;
-  return (
-    <Fact name={t.card.digest}>
-      <span className={styles.digest}>
-        <code title={digest}>{`${digest.slice(0, 8)}…${digest.slice(-4)}`}</code>
-        <CopyButton text={digest} label={t.card.copyDigest} className={styles.copy} />
-      </span>
-    </Fact>
-  );
 }
 
 /** What the server found in the upload and did not read. */

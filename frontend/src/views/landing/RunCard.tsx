@@ -1,3 +1,4 @@
+import { Link } from "wouter";
 import type { Run } from "../../api/types";
 import { useI18n } from "../../i18n";
 import { errorSentence, problemSentence } from "../../i18n/errors";
@@ -33,7 +34,7 @@ export function RunCard({ side, holding, view, other, onReplace }: Props) {
         <h2 className={styles.cardTitle}>
           <span className={styles.sideName}>{side === "left" ? t.common.train : t.common.infer}</span>{" "}
           <span className={styles.runName} title={view.name}>
-            {holding.run?.name ?? view.name}
+            {view.phase === "run" && holding.run !== null ? <Link href={`/r/${view.id}`}>{holding.run.name}</Link> : view.name}
           </span>
         </h2>
         <CardProgress side={side} view={view} run={holding.run} failed={problem !== null} />
@@ -68,9 +69,13 @@ function problemOfSide(
   return null;
 }
 
+/** That it resumed is said until the side holds something else: a short rest of a file is sent faster than anybody reads. */
 function FooterNote({ view }: { view: HeldView }) {
   const { t, format } = useI18n();
-  if (view.phase !== "sending") return null;
+  if (view.phase !== "sending") {
+    const resumed = view.phase === "refused" ? 0 : (view.resumed ?? 0);
+    return resumed > 0 ? t.card.resumed(bytes(resumed)) : null;
+  }
   const { resumed, files, filesDone } = view.transfer;
   const note = resumed > 0 ? t.card.resumed(bytes(resumed)) : t.card.resumes;
   return files === 1 ? note : `${note} · ${t.card.files(format.count(filesDone), format.count(files))}`;

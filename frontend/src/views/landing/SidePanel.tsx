@@ -12,10 +12,12 @@ interface Props {
   side: Side;
   holding: SideHolding;
   other: SideHolding;
+  /** The server would refuse what is dropped: nothing is taken. */
+  closed: boolean;
 }
 
 /** One side: takes drops and chosen files in every state, and shows what it holds. A new drop replaces what was there. */
-export function SidePanel({ side, holding, other }: Props) {
+export function SidePanel({ side, holding, other, closed }: Props) {
   const { t } = useI18n();
   const upload = sides[side];
   const files = useRef<HTMLInputElement>(null);
@@ -24,7 +26,7 @@ export function SidePanel({ side, holding, other }: Props) {
   /** Entering a child is told before leaving its parent: only the count says whether the pointer is still inside. */
   const depth = useRef(0);
 
-  const carriesFiles = (event: DragEvent) => event.dataTransfer.types.includes("Files");
+  const carriesFiles = (event: DragEvent) => !closed && event.dataTransfer.types.includes("Files");
   const dragging = {
     onDragEnter: (event: DragEvent) => {
       if (!carriesFiles(event)) return;
@@ -65,6 +67,7 @@ export function SidePanel({ side, holding, other }: Props) {
         type="file"
         multiple
         hidden
+        disabled={closed}
         aria-label={`${name}: ${t.landing.chooseFiles}`}
         onChange={(event) => take(event.target)}
       />
@@ -73,11 +76,19 @@ export function SidePanel({ side, holding, other }: Props) {
         type="file"
         webkitdirectory=""
         hidden
+        disabled={closed}
         aria-label={`${name}: ${t.landing.chooseFolder}`}
         onChange={(event) => take(event.target)}
       />
       {holding.view.phase === "empty" || holding.view.phase === "looking" || holding.view.phase === "lost" ? (
-        <EmptyZone side={side} view={holding.view} over={over} onChooseFiles={choose.files} onChooseFolder={choose.folder} />
+        <EmptyZone
+          side={side}
+          view={holding.view}
+          over={over}
+          closed={closed}
+          onChooseFiles={choose.files}
+          onChooseFolder={choose.folder}
+        />
       ) : (
         <RunCard side={side} holding={holding} view={holding.view} other={other} onReplace={choose.files} />
       )}
