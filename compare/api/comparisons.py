@@ -200,7 +200,7 @@ class Comparisons(Resource):
         """The newest comparisons; closed to other machines without the start-up key."""
         rows = Comparison.objects.select_related(*JOINED)
         if run := request.query_params.get("run", "").replace("\0", ""):
-            rows = rows.filter(Q(left=run) | Q(right=run))
+            rows = rows.filter(comparisons.uses(run))
         if search := request.query_params.get("search", "").replace("\0", ""):
             words = ("name", "tags", "headline_en", "headline_zh", "first_module", "left__name", "right__name")
             rows = rows.filter(Q(*((f"{word}__icontains", search) for word in words), _connector=Q.OR))

@@ -23,8 +23,8 @@ RUNS_READY = Q(left__state=Run.State.READY, right__state=Run.State.READY)
 A_RUN_FAILED = Q(left__state=Run.State.FAILED) | Q(right__state=Run.State.FAILED)
 
 
-def uses(run: Run) -> Q:
-    return Q(left=run) | Q(right=run) | Q(options__baseline=run.pk)
+def uses(run_id: str) -> Q:
+    return Q(left=run_id) | Q(right=run_id) | Q(options__baseline=run_id)
 
 
 def create(left: str, right: str, options: dict[str, Any], name: str = "", example: str = "") -> Comparison:
@@ -67,7 +67,7 @@ def runs_of(comparison: Comparison) -> list[Run]:
 
 
 def waiting_for(run: Run) -> QuerySet[Comparison]:
-    return Comparison.objects.filter(uses(run), state=State.QUEUED)
+    return Comparison.objects.filter(uses(run.pk), state=State.QUEUED)
 
 
 def run_ready(run: Run) -> None:
