@@ -1,11 +1,25 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { DEFAULT_VIEW, decodeSet, decodeView, encodeSet, encodeView, MAX_SET_LENGTH, VIEW_TABS, type ViewState } from "./url-state";
+import {
+  DEFAULT_VIEW,
+  decodeSet,
+  decodeView,
+  encodeSet,
+  encodeView,
+  MAX_SET_LENGTH,
+  RANK_COLUMNS,
+  VIEW_TABS,
+  type ViewState,
+} from "./url-state";
 
 const row = fc.integer({ min: 0, max: 400_000 });
 const rows = fc.uniqueArray(row, { maxLength: 200 }).map((numbers) => numbers.sort((a, b) => a - b));
 const state: fc.Arbitrary<ViewState> = fc.record({
   part: fc.option(row),
+  table: fc.option(row),
+  entry: fc.option(row),
+  row: fc.option(row),
+  ranks: fc.option(fc.constantFrom(...RANK_COLUMNS)),
   node: fc.option(row),
   tab: fc.option(fc.constantFrom(...VIEW_TABS)),
   query: fc.string({ unit: "grapheme", maxLength: 60 }),

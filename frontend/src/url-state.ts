@@ -12,9 +12,18 @@ export const URL_STATE_VERSION = 1;
 export const VIEW_TABS = ["tree", "graph", "layers", "timeline", "verdict", "detail"] as const;
 export type ViewTab = (typeof VIEW_TABS)[number];
 
+export const RANK_COLUMNS = ["all", "worst"] as const;
+export type RankColumns = (typeof RANK_COLUMNS)[number];
+
 export interface ViewState {
   /** Part of a run verdict (`parts[].n`), null where there is only one. */
   readonly part: number | null;
+  /** Of a run verdict's overview: the key-data table (`key_data[].n`), one entry of it and a row of that; null = the page's own choice. */
+  readonly table: number | null;
+  readonly entry: number | null;
+  readonly row: number | null;
+  /** One cell a step instead of one a rank; null = the page's own choice, which depends on what fits. */
+  readonly ranks: RankColumns | null;
   /** Selected row of the tree; null = the page's own choice (the first divergence). */
   readonly node: number | null;
   /** null = the page's own choice. */
@@ -33,6 +42,10 @@ export interface ViewState {
 
 export const DEFAULT_VIEW: ViewState = {
   part: null,
+  table: null,
+  entry: null,
+  row: null,
+  ranks: null,
   node: null,
   tab: null,
   query: "",
@@ -115,6 +128,10 @@ function decodeText(text: string): string | null {
 export function encodeView(state: ViewState): string {
   const members: [string, string][] = [];
   if (state.part !== null) members.push(["p", encodeNumber(state.part)]);
+  if (state.table !== null) members.push(["k", encodeNumber(state.table)]);
+  if (state.entry !== null) members.push(["e", encodeNumber(state.entry)]);
+  if (state.row !== null) members.push(["r", encodeNumber(state.row)]);
+  if (state.ranks !== null) members.push(["w", state.ranks]);
   if (state.node !== null) members.push(["n", encodeNumber(state.node)]);
   if (state.tab !== null) members.push(["t", state.tab]);
   if (state.query !== "") members.push(["q", encodeText(state.query)]);
@@ -138,11 +155,16 @@ export function decodeView(fragment: string): ViewState {
   }
   const text = (key: string): string | null => decodeText(members.get(key) ?? "");
   const tab = text("t");
+  const ranks = text("w");
   const opened = members.get("o");
   const brush = (text("b") ?? "").split("-").map(decodeNumber);
   const [from, to] = brush;
   return {
     part: decodeNumber(text("p")),
+    table: decodeNumber(text("k")),
+    entry: decodeNumber(text("e")),
+    row: decodeNumber(text("r")),
+    ranks: RANK_COLUMNS.find((known) => known === ranks) ?? null,
     node: decodeNumber(text("n")),
     tab: VIEW_TABS.find((known) => known === tab) ?? null,
     query: text("q") ?? "",

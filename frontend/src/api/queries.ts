@@ -1,7 +1,7 @@
 import { keepPreviousData, type QueryClient, queryOptions, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { client, unwrap } from "./client";
 import { asRequestError } from "./problem";
-import type { About, Comparison, ComparisonRow, Created, Page, PartVerdict, Run } from "./types";
+import type { About, Comparison, ComparisonRow, Created, Page, Params, PartVerdict, Run } from "./types";
 
 /** Questions that a page asks again and again, and how often. One place, so that no two views poll the same thing at two rates. */
 
@@ -109,8 +109,8 @@ export function createRun(uploads: readonly string[], name: string): Promise<Cre
   return unwrap(client.POST("/api/v1/runs/", { body: { uploads: [...uploads], name: name.slice(0, LONGEST_NAME), role: "auto" } }));
 }
 
-export function createComparison(left: string, right: string): Promise<Created> {
-  return unwrap(client.POST("/api/v1/comparisons/", { body: { left, right, name: "" } }));
+export function createComparison(left: string, right: string, options: Params = {}): Promise<Created> {
+  return unwrap(client.POST("/api/v1/comparisons/", { body: { left, right, name: "", options } }));
 }
 
 async function act(queries: QueryClient, slug: string, call: Promise<Comparison>): Promise<void> {

@@ -3,6 +3,8 @@
  * is made from the server's own description and holds addresses and parameters; the documents inside are described there as plain objects.
  */
 
+import type { RunVerdict } from "./run-verdict";
+
 export type Num = number | "NaN" | "Infinity" | "-Infinity";
 export type Role = "train" | "infer";
 export interface Bilingual {
@@ -220,32 +222,7 @@ export interface PartVerdict {
   readonly timing: Readonly<Record<string, number>>;
 }
 
-export interface RunPart {
-  readonly n: number;
-  readonly left: { readonly stage: string | null; readonly step: number | null } | null;
-  readonly right: { readonly stage: string | null; readonly step: number | null } | null;
-  readonly stage: string | null;
-  readonly step: number | null;
-  readonly ranks: readonly number[];
-  readonly verdict: VerdictWord | "left_only" | "right_only";
-  readonly first_difference: FirstDifference | null;
-  readonly first_divergence: Origin | null;
-}
-
-/** `probe-web/run-verdict/1`: a side holds several stages or steps. */
-export interface RunVerdict {
-  readonly schema: "probe-web/run-verdict/1";
-  readonly left: Partial<SideSummary>;
-  readonly right: Partial<SideSummary>;
-  readonly verdict: VerdictWord;
-  readonly headline: Bilingual;
-  readonly configurations: readonly { readonly path: string; readonly left: unknown; readonly right: unknown; readonly matters: boolean }[];
-  readonly key_data: readonly Params[];
-  readonly parts: readonly RunPart[];
-  readonly first: Params | null;
-  readonly timing: Readonly<Record<string, number>>;
-}
-
+export type { RunPart, RunVerdict } from "./run-verdict";
 export type Verdict = PartVerdict | RunVerdict;
 
 export interface ComparisonSide {

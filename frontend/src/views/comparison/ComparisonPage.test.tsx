@@ -1,9 +1,9 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { act, fireEvent, render, screen, waitFor, within } from "@testing-library/react";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { runComparison, runPart, runVerdict } from "../../model/parts-for-tests";
 import { setLanguage } from "../../ui/preferences";
 import { origin } from "../compare/documents-for-tests";
-import { runComparison, runPart, runVerdict } from "../parts/parts-for-tests";
 import ComparisonPage from "./ComparisonPage";
 
 const parts = [

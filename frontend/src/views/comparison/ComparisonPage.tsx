@@ -93,7 +93,8 @@ const MARKS = { diverged: "▲ ", consistent: "✓ ", identical: "✓ ", not_com
 function titleOf(comparison: Comparison, part: number | null, { t, language }: I18n): string {
   const { verdict } = comparison;
   const open = partOf(verdict, part);
-  const mark = verdict === null ? "" : MARKS[open?.verdict ?? verdict.verdict];
+  const word = open === null ? verdict?.verdict : open.verdict;
+  const mark = word == null ? "" : MARKS[word];
   const name = comparisonName(comparison, language);
   return mark + (open === null ? name : `${partName(open, t)} · ${name}`);
 }

@@ -5,17 +5,17 @@ import { usePartVerdict } from "../../api/queries";
 import type { Comparison, RunPart, RunVerdict } from "../../api/types";
 import { useI18n } from "../../i18n";
 import { errorSentence } from "../../i18n/errors";
+import { canOpen, cellState, firstPart, isOneSided, neighbourPart } from "../../model/parts";
 import { announce } from "../../ui/announce";
 import { Button } from "../../ui/button";
 import { type Command, useCommands } from "../../ui/commands";
 import { IconButton } from "../../ui/icon-button";
 import { Notice } from "../../ui/notice";
 import { Workbench } from "../compare/Workbench";
-import { firstPart, isOneSided, neighbourPart } from "./matrix";
 import { PartSign } from "./PartSign";
 import { openPart } from "./PartsPage";
 import styles from "./part-view.module.css";
-import { partName, partReason, sideNames } from "./words";
+import { partName, partReason, sideNames, stateWord } from "./words";
 
 interface Props {
   comparison: Comparison;
@@ -26,7 +26,7 @@ interface Props {
 
 /** One part of a run verdict: the workbench, below a bar that says which part it is and leads to the others. */
 export function PartView({ comparison, verdict, slug, part: n }: Props) {
-  const { t } = useI18n();
+  const { t, language } = useI18n();
   const part = verdict.parts.find((known) => known.n === n);
   const back = <Button onClick={() => openPart(null)}>{t.parts.back}</Button>;
   if (part === undefined) {
@@ -42,7 +42,15 @@ export function PartView({ comparison, verdict, slug, part: n }: Props) {
       <div className={styles.body}>
         {isOneSided(part) ? (
           <Notice glyph="not_comparable" title={t.parts.onlyTitle} actions={back}>
-            <p>{partReason(part, sideNames(comparison), t).what}</p>
+            <p>{partReason(part, sideNames(comparison), t, language).what}</p>
+          </Notice>
+        ) : !canOpen(part) ? (
+          <Notice
+            glyph={part.state === "failed" ? "failed" : "running"}
+            title={t.parts.notDoneTitle[part.state ?? "queued"]}
+            actions={back}
+          >
+            <p>{partReason(part, sideNames(comparison), t, language).what}</p>
           </Notice>
         ) : (
           <PartBody key={n} comparison={comparison} slug={slug} part={n} />
@@ -85,6 +93,7 @@ function PartBar({ verdict, part }: { verdict: RunVerdict; part: RunPart }) {
   const previous = neighbourPart(parts, part.n, -1)?.n ?? null;
   const next = neighbourPart(parts, part.n, 1)?.n ?? null;
   const first = firstPart(verdict)?.n === part.n;
+  const state = cellState({ part, rank: null });
   useCommands(
     useMemo<readonly Command[]>(() => {
       const commands: Command[] = [{ id: "all-parts", title: words.back, group: "move", keys: ["a"], run: () => openPart(null) }];
@@ -101,10 +110,10 @@ function PartBar({ verdict, part }: { verdict: RunVerdict; part: RunPart }) {
         {words.back}
       </Button>
       <span className={styles.name}>
-        <PartSign verdict={part.verdict} first={first} />
+        <PartSign state={state} first={first} />
         <b title={partName(part, t)}>{partName(part, t)}</b>
-        <span className={styles.verdict} data-verdict={part.verdict}>
-          {first ? words.first : words.verdicts[part.verdict]}
+        <span className={styles.verdict} data-verdict={state}>
+          {stateWord(state, first, t)}
         </span>
       </span>
       <span className={styles.steps}>

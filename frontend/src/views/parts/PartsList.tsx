@@ -1,11 +1,12 @@
 import { useState } from "react";
 import type { RunPart } from "../../api/types";
 import { useI18n } from "../../i18n";
+import { canOpen, cellState, isNotable, rangesText } from "../../model/parts";
+import { Button } from "../../ui/button";
 import { DEFAULT_VIEW, encodeView } from "../../url-state";
-import { isNotable, isOneSided, rangesText } from "./matrix";
 import { PartSign } from "./PartSign";
 import styles from "./parts-list.module.css";
-import { partReason, stageText, stepText } from "./words";
+import { partReason, stageText, stateWord, stepText } from "./words";
 
 interface Props {
   parts: readonly RunPart[];
@@ -15,6 +16,8 @@ interface Props {
 
 /** From so many parts on, those that agree are left out at first. */
 const MANY = 24;
+/** So many rows at once: a page of thousands is slow to lay out and nobody reads it. */
+const MOST = 60;
 
 /** Every part in a row: its verdict, where it parts first, or why it has no such place. */
 export function PartsList({ parts, first, names }: Props) {
@@ -23,7 +26,9 @@ export function PartsList({ parts, first, names }: Props) {
   const notable = parts.filter(isNotable);
   const choice = notable.length > 0 && notable.length < parts.length;
   const [all, setAll] = useState(parts.length <= MANY);
-  const shown = choice && !all ? notable : parts;
+  const wanted = choice && !all ? notable : parts;
+  const [most, setMost] = useState(MOST);
+  const shown = wanted.slice(0, most);
   const staged = parts.some((part) => stageText(part, t) !== "–");
   return (
     <section className={styles.section} aria-label={words.list}>
@@ -56,19 +61,27 @@ export function PartsList({ parts, first, names }: Props) {
           </li>
         ))}
       </ul>
+      {wanted.length > shown.length ? (
+        <p className={styles.more}>
+          <Button onClick={() => setMost(most + MOST)}>
+            {words.more(format.count(Math.min(MOST, wanted.length - shown.length)), format.count(wanted.length - shown.length))}
+          </Button>
+        </p>
+      ) : null}
     </section>
   );
 }
 
 function Row({ part, first, staged, names }: { part: RunPart; first: boolean; staged: boolean; names: Props["names"] }) {
-  const { t } = useI18n();
-  const { where, what } = partReason(part, names, t);
+  const { t, language } = useI18n();
+  const { where, what } = partReason(part, names, t, language);
+  const state = cellState({ part, rank: null });
   const ranks = rangesText(part.ranks);
   const cells = (
     <>
-      <span className={styles.verdict} data-verdict={part.verdict}>
-        <PartSign verdict={part.verdict} first={first} />
-        {first ? t.parts.first : t.parts.verdicts[part.verdict]}
+      <span className={styles.verdict} data-verdict={state}>
+        <PartSign state={state} first={first} />
+        {stateWord(state, first, t)}
       </span>
       {staged ? <span className={styles.stage}>{stageText(part, t)}</span> : null}
       <span className={styles.number}>
@@ -91,7 +104,7 @@ function Row({ part, first, staged, names }: { part: RunPart; first: boolean; st
     </>
   );
   // A link and not a button: it can be opened beside the overview, and Back leads here again.
-  return isOneSided(part) ? (
+  return !canOpen(part) ? (
     <div className={styles.row} data-staged={staged}>
       {cells}
     </div>

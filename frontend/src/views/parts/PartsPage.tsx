@@ -1,16 +1,25 @@
 import { useCallback, useMemo, useState } from "react";
 import type { Comparison, RunVerdict } from "../../api/types";
 import { useI18n } from "../../i18n";
+import { cellState, entryPart, firstPart } from "../../model/parts";
 import { Button } from "../../ui/button";
 import { type Command, useCommands } from "../../ui/commands";
 import { SharePanel } from "../../ui/share-panel";
 import { DEFAULT_VIEW } from "../../url-state";
-import { changeView } from "../../use-view-state";
-import { entryPart, firstPart } from "./matrix";
+import { changeView, useViewState } from "../../use-view-state";
+import { Chain } from "./Chain";
+import { Drift } from "./Drift";
+import { Pairing } from "./Pairing";
 import { PartsGrid } from "./PartsGrid";
 import { PartsList } from "./PartsList";
+import { Pipeline } from "./Pipeline";
+import { Preconditions } from "./Preconditions";
 import styles from "./parts-page.module.css";
+import { RunLegend } from "./RunLegend";
 import { RunVerdictBlock } from "./RunVerdictBlock";
+import { openingKey } from "./run-words";
+import { SelfChecks } from "./SelfChecks";
+import { Settings } from "./Settings";
 import { sideNames } from "./words";
 
 interface Props {
@@ -25,20 +34,35 @@ export function openPart(part: number | null): void {
   changeView({ ...DEFAULT_VIEW, part }, "push");
 }
 
-/** The overview of a run verdict: the answer, the parts as stage × step, and the parts as a list. */
+/** The overview of a run verdict: the answer, key data along the pipeline, the parts as stage × step × rank, and what stands behind them. */
 export function PartsPage({ comparison, verdict, from }: Props) {
-  const { t } = useI18n();
-  const first = firstPart(verdict)?.n ?? null;
+  const { t, format } = useI18n();
+  const [{ table }] = useViewState();
+  const part = firstPart(verdict);
+  const first = part?.n ?? null;
+  const firstCell = useMemo(() => (part === null ? null : { n: part.n, rank: verdict.first?.rank ?? null }), [part, verdict.first]);
   const entry = verdict.parts.some(({ n }) => n === from) ? from : (entryPart(verdict)?.n ?? null);
   const names = useMemo(() => sideNames(comparison), [comparison]);
   const [sharing, setSharing] = useState(false);
   const openFirst = useCallback(() => openPart(first), [first]);
+  const keys = verdict.key_data;
+  const key = keys.find(({ n }) => n === table) ?? openingKey(verdict);
   useCommands(
     useMemo<readonly Command[]>(() => {
-      const share: Command = { id: "share", title: t.share.title, group: "share", keys: ["y"], run: () => setSharing(true) };
-      return first === null ? [share] : [{ id: "first-part", title: t.parts.openFirst, group: "move", keys: ["f"], run: openFirst }, share];
-    }, [t, first, openFirst]),
+      const commands: Command[] = [{ id: "share", title: t.share.title, group: "share", keys: ["y"], run: () => setSharing(true) }];
+      if (first !== null) commands.push({ id: "first-part", title: t.parts.openFirst, group: "move", keys: ["f"], run: openFirst });
+      for (const { n, key: name } of keys) {
+        commands.push({ id: `key-${n}`, title: t.run.pipeline.open(name), group: "view", run: () => openTable(n) });
+      }
+      return commands;
+    }, [t, first, openFirst, keys]),
   );
+  const states = useMemo(
+    () => new Set(verdict.parts.flatMap((one) => [null, ...one.ranks].map((rank) => cellState({ part: one, rank })))),
+    [verdict.parts],
+  );
+  const identical = verdict.parts.filter((one) => one.verdict === "identical").length;
+  const hasChain = verdict.first !== null;
   return (
     <div className={styles.page}>
       <RunVerdictBlock
@@ -56,8 +80,30 @@ export function PartsPage({ comparison, verdict, from }: Props) {
           </>
         }
       />
-      <PartsGrid parts={verdict.parts} first={first} entry={entry} returned={entry === from} names={names} onOpen={openPart} />
-      <PartsList parts={verdict.parts} first={first} names={names} />
+      {keys.length === 0 ? null : <Pipeline verdict={verdict} names={names} selected={key?.n ?? null} onSelect={openTable} />}
+      <div className={styles.columns} data-both={key !== null || hasChain}>
+        <div className={styles.left}>
+          {verdict.parts.length === 0 ? null : (
+            <PartsGrid parts={verdict.parts} first={firstCell} entry={entry} returned={entry === from} names={names} onOpen={openPart} />
+          )}
+          <Settings settings={verdict.configurations} names={names} />
+          <Drift lines={verdict.drift ?? []} first={{ key: verdict.first?.key_data ?? null, stage: verdict.first?.stage ?? null }} />
+          <SelfChecks checks={verdict.checks ?? []} names={names} />
+          <Preconditions preconditions={verdict.preconditions ?? []} names={names} />
+          <Pairing comparison={comparison} verdict={verdict} />
+        </div>
+        {key !== null || hasChain ? (
+          <div className={styles.right}>
+            <Chain verdict={verdict} names={names} onTable={openTable} onPart={openPart} />
+          </div>
+        ) : null}
+      </div>
+      {verdict.parts.length === 0 ? null : <PartsList parts={verdict.parts} first={first} names={names} />}
+      <RunLegend states={states} line={t.run.legend.identical(format.count(identical), format.count(verdict.parts.length))} />
     </div>
   );
+}
+
+function openTable(n: number): void {
+  changeView({ table: n, entry: null, row: null });
 }

@@ -1,10 +1,12 @@
 import type { ReactNode } from "react";
 import type { RunVerdict } from "../../api/types";
 import { useI18n } from "../../i18n";
+import { firstPart } from "../../model/parts";
 import { Glyph } from "../../ui/glyph";
 import { Ticks } from "../compare/VerdictBlock";
 import styles from "../compare/verdict.module.css";
-import { firstPart } from "./matrix";
+import { RunPremises } from "./RunPremises";
+import own from "./run-verdict.module.css";
 import { countsLine, runSentence } from "./words";
 
 /** The answer for the whole run, in the frame that the answer for one part has. */
@@ -13,8 +15,6 @@ export function RunVerdictBlock({ verdict, actions }: { verdict: RunVerdict; act
   const words = t.compare.verdict;
   const { where, what } = runSentence(verdict, language, t);
   const origin = firstPart(verdict)?.first_divergence ?? null;
-  const cause = origin?.causes[0];
-  const fact = cause === undefined ? "" : words.likely(cause.text[language]);
   return (
     <section className={styles.block} aria-label={words.label}>
       <div className={styles.first}>
@@ -32,8 +32,8 @@ export function RunVerdictBlock({ verdict, actions }: { verdict: RunVerdict; act
         </h1>
         <div className={styles.actions}>{actions}</div>
       </div>
-      <div className={styles.below}>
-        <p className={styles.second}>
+      <div className={`${styles.below} ${own.below}`}>
+        <p className={`${styles.second} ${own.second}`}>
           <span>{countsLine(verdict.parts, t, format.count)}</span>
           {origin === null ? null : (
             <span className={styles.confidence}>
@@ -41,12 +41,8 @@ export function RunVerdictBlock({ verdict, actions }: { verdict: RunVerdict; act
               <Ticks level={origin.confidence} />
             </span>
           )}
-          {fact === "" ? null : (
-            <span className={styles.fact} title={fact}>
-              {fact}
-            </span>
-          )}
         </p>
+        <RunPremises verdict={verdict} />
       </div>
     </section>
   );

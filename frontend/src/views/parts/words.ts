@@ -1,9 +1,11 @@
+import type { PartVerdictWord } from "../../api/run-verdict";
 import type { Comparison, Origin, RunPart, RunVerdict } from "../../api/types";
 import type { Messages } from "../../i18n";
+import { problemSentence } from "../../i18n/errors";
+import { type Cell, type CellState, cellState, firstPart } from "../../model/parts";
 import { splitHeadline } from "../../ui/headline";
 import type { Language } from "../../ui/preferences";
 import { originWhat, placeName } from "../compare/words";
-import { firstPart } from "./matrix";
 
 /** Sentences about the parts of a run verdict, from the document alone. */
 
@@ -33,7 +35,15 @@ function divergenceWhat(origin: Origin, t: Messages): string {
 }
 
 /** Where the part parts first and what it is, or why it has no such place. */
-export function partReason(part: RunPart, names: Record<"left" | "right", string>, t: Messages): { where: string; what: string } {
+export function partReason(
+  part: RunPart,
+  names: Record<"left" | "right", string>,
+  t: Messages,
+  language: Language,
+): { where: string; what: string } {
+  if (part.state !== undefined && part.state !== "done") {
+    return { where: "", what: part.error == null ? t.parts.stateReasons[part.state] : problemSentence(part.error, language) };
+  }
   const origin = part.first_divergence;
   if (origin !== null) return { where: placeName(origin.module), what: divergenceWhat(origin, t) };
   const difference = part.first_difference;
@@ -52,14 +62,27 @@ export function partReason(part: RunPart, names: Record<"left" | "right", string
       return { where: "", what: t.parts.onlyReason(names.left) };
     case "right_only":
       return { where: "", what: t.parts.onlyReason(names.right) };
+    case null:
+      return { where: "", what: "" };
   }
 }
 
-/** What a cell is called: its part, its verdict, and the module or the reason. */
-export function cellName(part: RunPart, first: boolean, names: Record<"left" | "right", string>, t: Messages): string {
-  const { where, what } = partReason(part, names, t);
-  const verdict = first ? t.parts.first : t.parts.verdicts[part.verdict];
-  return [partName(part, t), verdict, where === "" ? what.replace(/[.。]$/, "") : where].filter(Boolean).join(t.common.comma);
+export function stateWord(state: CellState, first: boolean, t: Messages): string {
+  if (first) return t.parts.first;
+  return state in t.parts.verdicts
+    ? t.parts.verdicts[state as PartVerdictWord]
+    : t.parts.states[state as keyof Messages["parts"]["states"]];
+}
+
+/** What a cell is called: its part, its rank, its verdict, and the module or the reason. */
+export function cellName(cell: Cell, first: boolean, names: Record<"left" | "right", string>, t: Messages, language: Language): string {
+  const { part, rank } = cell;
+  const state = cellState(cell);
+  const { where, what } = partReason(part, names, t, language);
+  // A rank that agrees has not parted where its part has.
+  const reason = rank !== null && state !== part.verdict ? "" : where === "" ? what.replace(/[.。]$/, "") : where;
+  const place = rank === null ? partName(part, t) : `${partName(part, t)} · ${t.parts.rank(`${rank}`)}`;
+  return [place, stateWord(state, first, t), reason].filter(Boolean).join(t.common.comma);
 }
 
 /** The verdict's sentence: in bold where, after it what; the first divergence says what in its part. */
@@ -72,7 +95,7 @@ export function runSentence(verdict: RunVerdict, language: Language, t: Messages
 
 /** `2 of 12 parts diverge · 10 identical` */
 export function countsLine(parts: readonly RunPart[], t: Messages, format: (count: number) => string): string {
-  const count = (...words: readonly string[]) => parts.filter(({ verdict }) => words.includes(verdict)).length;
+  const count = (...words: readonly PartVerdictWord[]) => parts.filter(({ verdict }) => verdict !== null && words.includes(verdict)).length;
   const { diverged, ...others } = t.parts.counts;
   const bad = count("diverged");
   const line = [bad > 0 ? diverged(bad, format(bad), format(parts.length)) : t.parts.count(parts.length, format(parts.length))];
@@ -82,6 +105,10 @@ export function countsLine(parts: readonly RunPart[], t: Messages, format: (coun
   }
   const only = count("left_only", "right_only");
   if (only > 0) line.push(others.only(only, format(only)));
+  const waiting = parts.filter(({ state }) => state === "queued" || state === "running").length;
+  if (waiting > 0) line.push(others.waiting(waiting, format(waiting)));
+  const failed = parts.filter(({ state }) => state === "failed").length;
+  if (failed > 0) line.push(others.failed(failed, format(failed)));
   return line.join(" · ");
 }
 

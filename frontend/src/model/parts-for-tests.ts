@@ -1,4 +1,4 @@
-import type { Comparison, RunPart, RunVerdict } from "../../api/types";
+import type { Comparison, RunPart, RunVerdict } from "../api/types";
 
 /** Documents as the server writes them, for tests alone. */
 

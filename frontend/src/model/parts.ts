@@ -1,0 +1,185 @@
+import type { PartVerdictWord, RunPart, RunVerdict } from "../api/run-verdict";
+
+/** The parts of a run verdict as a table: a row a stage, a column a step, or a rank of a step. */
+export interface Column {
+  readonly step: number | null;
+  /** null: all ranks of the step together. */
+  readonly rank: number | null;
+}
+
+export interface Cell {
+  readonly part: RunPart;
+  readonly rank: number | null;
+}
+
+export interface PartsMatrix {
+  /** In the order that the verdict names them, which is the order of the pipeline; null where a part has no stage. */
+  readonly stages: readonly (string | null)[];
+  /** Steps ascending, a missing one first; ranks ascending within them. */
+  readonly columns: readonly Column[];
+  /** `cells[row][column]`; null where neither side has such a part. */
+  readonly cells: readonly (readonly (Cell | null)[])[];
+}
+
+export interface Place {
+  readonly row: number;
+  readonly column: number;
+}
+
+/** What a cell shows: the verdict, or how far its work is where it has none. */
+export type CellState = PartVerdictWord | "queued" | "running" | "failed" | "cancelled";
+
+export function matrixOf(parts: readonly RunPart[], ranked = false): PartsMatrix {
+  const stages = [...new Set(parts.map(({ stage }) => stage))];
+  const steps = new Map<number | null, Set<number>>();
+  for (const { step, by_rank: byRank } of parts) {
+    const ranks = steps.get(step) ?? new Set();
+    for (const { rank } of byRank ?? []) ranks.add(rank);
+    steps.set(step, ranks);
+  }
+  const columns: Column[] = [];
+  for (const [step, ranks] of [...steps].sort(([a], [b]) => (a ?? -1) - (b ?? -1))) {
+    if (!ranked || ranks.size === 0) columns.push({ step, rank: null });
+    else for (const rank of [...ranks].sort((a, b) => a - b)) columns.push({ step, rank });
+  }
+  const rows = new Map(stages.map((stage, row) => [stage, row]));
+  const at = new Map<number | null, number[]>();
+  columns.forEach(({ step }, column) => {
+    const known = at.get(step);
+    if (known === undefined) at.set(step, [column]);
+    else known.push(column);
+  });
+  const cells: (Cell | null)[][] = stages.map(() => columns.map(() => null));
+  for (const part of parts) {
+    const row = cells[rows.get(part.stage) ?? -1];
+    if (row === undefined) continue;
+    for (const column of at.get(part.step) ?? []) {
+      const rank = columns[column]?.rank ?? null;
+      if (rank === null || holdsRank(part, rank)) row[column] = { part, rank };
+    }
+  }
+  return { stages, columns, cells };
+}
+
+/** A part on one side only, or one without a verdict yet, stands in every rank of its step. */
+function holdsRank({ by_rank: byRank }: RunPart, rank: number): boolean {
+  return byRank === undefined || byRank.length === 0 || byRank.some((one) => one.rank === rank);
+}
+
+/** Whether any part says of each rank how it is, and one has several. */
+export function hasRanks(parts: readonly RunPart[]): boolean {
+  return parts.some(({ by_rank: byRank }) => (byRank?.length ?? 0) > 1);
+}
+
+export function cellState({ part, rank }: Cell): CellState {
+  if (part.state !== undefined && part.state !== "done") return part.state;
+  const own = rank === null ? undefined : part.by_rank?.find((one) => one.rank === rank)?.verdict;
+  return own ?? part.verdict ?? "queued";
+}
+
+export function placeOfCell(matrix: PartsMatrix, n: number, rank: number | null): Place | null {
+  let other: Place | null = null;
+  for (const [row, cells] of matrix.cells.entries()) {
+    for (const [column, cell] of cells.entries()) {
+      if (cell?.part.n !== n) continue;
+      if (cell.rank === rank || cell.rank === null) return { row, column };
+      other ??= { row, column };
+    }
+  }
+  return other;
+}
+
+/** Whether there is something behind a part to open. */
+export function canOpen(part: RunPart): boolean {
+  return !isOneSided(part) && part.verdict !== null && (part.state === undefined || part.state === "done");
+}
+
+export function isOneSided({ verdict }: Pick<RunPart, "verdict">): boolean {
+  return verdict === "left_only" || verdict === "right_only";
+}
+
+/** Where an arrow key leads from a cell, past places that hold no part. */
+export function neighbourPlace(matrix: PartsMatrix, from: Place, key: string): Place | null {
+  const { row, column } = from;
+  const rows = matrix.stages.length;
+  const columns = matrix.columns.length;
+  const candidates: Place[] = [];
+  const across = (first: number, step: number) => {
+    for (let next = first; next >= 0 && next < columns; next += step) candidates.push({ row, column: next });
+  };
+  const along = (step: number) => {
+    for (let next = row + step; next >= 0 && next < rows; next += step) candidates.push({ row: next, column });
+  };
+  if (key === "ArrowRight") across(column + 1, 1);
+  else if (key === "ArrowLeft") across(column - 1, -1);
+  else if (key === "ArrowDown") along(1);
+  else if (key === "ArrowUp") along(-1);
+  else if (key === "Home") across(0, 1);
+  else if (key === "End") across(columns - 1, -1);
+  return candidates.find((place) => (matrix.cells[place.row]?.[place.column] ?? null) !== null) ?? null;
+}
+
+/** The worst that each step holds, over all stages: what the strip above a wide matrix shows. */
+export function worstOfSteps(parts: readonly RunPart[]): readonly { step: number | null; state: CellState }[] {
+  const steps = new Map<number | null, CellState>();
+  for (const part of parts) {
+    const state = cellState({ part, rank: null });
+    const known = steps.get(part.step);
+    if (known === undefined || SEVERITY.indexOf(state) < SEVERITY.indexOf(known)) steps.set(part.step, state);
+  }
+  return [...steps].sort(([a], [b]) => (a ?? -1) - (b ?? -1)).map(([step, state]) => ({ step, state }));
+}
+
+const SEVERITY: readonly CellState[] = [
+  "failed",
+  "diverged",
+  "not_comparable",
+  "running",
+  "queued",
+  "cancelled",
+  "left_only",
+  "right_only",
+  "consistent",
+  "identical",
+];
+
+/** The part that the verdict's `first` names: where the chain from table to module leads. */
+export function firstPart({ parts, first }: Pick<RunVerdict, "parts" | "first">): RunPart | null {
+  if (first === null) return null;
+  const named = parts.filter((part) => !isOneSided(part) && part.stage === first.stage && part.step === first.step);
+  return (
+    named.find(({ verdict }) => verdict === "diverged") ?? named.find(({ first_difference: difference }) => difference !== null) ?? null
+  );
+}
+
+/** Where a reader starts: at the first divergence, else at what could not be compared, else at the beginning. */
+export function entryPart(verdict: Pick<RunVerdict, "parts" | "first">): RunPart | null {
+  return firstPart(verdict) ?? verdict.parts.find((part) => part.verdict === "not_comparable") ?? verdict.parts[0] ?? null;
+}
+
+/** Whether a part asks for a look: all but those that agree. */
+export function isNotable({ verdict }: Pick<RunPart, "verdict">): boolean {
+  return verdict !== "identical" && verdict !== "consistent";
+}
+
+/** The nearest part before or after in the verdict's order that can be opened. */
+export function neighbourPart(parts: readonly RunPart[], n: number, direction: 1 | -1): RunPart | null {
+  for (let at = parts.findIndex((part) => part.n === n) + direction; at >= 0 && at < parts.length; at += direction) {
+    const part = parts[at];
+    if (part !== undefined && canOpen(part)) return part;
+  }
+  return null;
+}
+
+/** `[0, 1, 2, 5]` → `0–2, 5` */
+export function rangesText(numbers: readonly number[]): string {
+  const ranges: string[] = [];
+  const sorted = [...numbers].sort((a, b) => a - b);
+  for (let at = 0; at < sorted.length; at += 1) {
+    const start = sorted[at];
+    while (sorted[at + 1] === (sorted[at] ?? 0) + 1) at += 1;
+    const end = sorted[at];
+    ranges.push(start === end ? `${start}` : `${start}–${end}`);
+  }
+  return ranges.join(", ");
+}

@@ -1,0 +1,186 @@
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { cleanup, fireEvent, render, screen, waitFor, within } from "@testing-library/react";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { Comparison, RunVerdict } from "../../api/types";
+import { runComparison } from "../../model/parts-for-tests";
+import { keyData, loopVerdict } from "../../model/run-verdict-for-tests";
+import { setLanguage } from "../../ui/preferences";
+import { changeView } from "../../use-view-state";
+import { PartsPage } from "./PartsPage";
+
+/** The page over a network that records what it is asked. */
+function setup(verdict: RunVerdict = loopVerdict(), own: Partial<Comparison> = {}) {
+  const asked: { method: string; path: string; body: unknown }[] = [];
+  vi.spyOn(window, "fetch").mockImplementation(async (request) => {
+    const { method, url } = request as Request;
+    const text = await (request as Request).clone().text();
+    asked.push({ method, path: new URL(url).pathname, body: text === "" ? null : JSON.parse(text) });
+    if (url.includes("/key-data/"))
+      return Response.json({ format: 1, n: 3, key: "ref_log_prob", kind: "per_token", state: "differs", tables: [] });
+    return Response.json({ id: "new", url: "/c/new", state: "queued" }, { status: method === "POST" ? 201 : 200 });
+  });
+  render(
+    <QueryClientProvider client={new QueryClient({ defaultOptions: { queries: { retry: false } } })}>
+      <PartsPage comparison={{ ...runComparison(verdict), ...own }} verdict={verdict} from={null} />
+    </QueryClientProvider>,
+  );
+  return { asked };
+}
+
+describe("the page of an RL run", () => {
+  beforeEach(() => {
+    window.history.replaceState(null, "", "/c/abc");
+    window.dispatchEvent(new HashChangeEvent("hashchange"));
+  });
+
+  afterEach(() => {
+    cleanup();
+    setLanguage("en");
+  });
+
+  it("says of each key in pipeline order whether it is equal, and marks the first that differs", () => {
+    setup();
+    const strip = within(screen.getByRole("region", { name: "Key data" }));
+    expect(strip.getAllByRole("button").map((button) => button.getAttribute("aria-label"))).toEqual([
+      "prompts, equal, 6 of 6 tables",
+      "responses, equal, 6 of 6 tables",
+      "values, equal, 6 of 6 tables",
+      "ref_log_prob, differs, 2 of 6, the first that differs, first: step 2 · rank 0 · micro step 0",
+      "old_log_prob, equal, 6 of 6 tables",
+      "advantages, consequence, first: step 2 · rank 0 · micro step 0",
+      "log_prob, equal, 6 of 6 tables",
+      "kl_loss, consequence, first: step 2 · rank 0 · micro step 0",
+      "loss, consequence, first: step 2 · rank 0 · micro step 0",
+    ]);
+    expect(strip.getByText("before step 2: all 9 equal")).toBeTruthy();
+    expect(strip.getByRole("button", { pressed: true }).dataset.key).toBe("ref_log_prob");
+  });
+
+  it("leads from the setting over the table and its stage to the module and the cause", () => {
+    setup();
+    const chain = within(screen.getByRole("region", { name: "From the table to the module" }));
+    expect(chain.getAllByRole("listitem").map((item) => item.textContent)).toEqual([
+      "11 setting that matters differsgenerate/temperature",
+      "2ref_log_prob is the first table that differsstep 2 · rank 0 · micro step 0",
+      "3made by reference_compute_log_probstep 2 · rank 0",
+      "4inside it, layers.1 · mlp.down_proj parts firsta weight differs (Norm +1.20\u00a0%)",
+      "The reference model computes something else",
+    ]);
+    expect(chain.getByText("Likely cause: The weight was not synchronised (0.90)")).toBeTruthy();
+    fireEvent.click(chain.getByRole("button", { name: "layers.1 · mlp.down_proj" }));
+    expect(window.location.hash).toBe("#v=1&p=9");
+  });
+
+  it("says what the answer rests on, and what does not hold", () => {
+    setup();
+    const premises = within(screen.getByRole("list", { name: "Premises" })).getAllByRole("listitem");
+    expect(premises.map(({ textContent }) => textContent)).toEqual([
+      "prompts, holds",
+      "responses, holds",
+      "same stages, steps, holds",
+      "1 setting that matters, fails",
+      "1 precondition fails, fails",
+      "1 self-check fails, fails",
+      "Premises 3/6",
+    ]);
+  });
+
+  it("lists settings that differ, one side only as not set", () => {
+    setup();
+    const rows = within(screen.getByRole("region", { name: "Settings that differ" })).getAllByRole("row");
+    expect(rows.slice(1).map((row) => row.textContent)).toEqual([
+      "generate/temperature10.7 yesOther tokens are drawn",
+      "rl/runrun_anot set no",
+    ]);
+  });
+
+  it("shows the self-checks that fail, and the others on request", () => {
+    setup();
+    const checks = within(screen.getByRole("region", { name: "Self-checks" }));
+    expect(checks.getAllByRole("listitem").map((item) => item.textContent)).toEqual([
+      "failslog_prob is above 0 run-b · 1 of 6 tables · step 1 · rank 0 · micro step 0 · worst 0.2500",
+    ]);
+    fireEvent.click(checks.getByRole("button", { name: "Show" }));
+    expect(checks.getAllByRole("listitem")[1]?.textContent).toContain("loss is finite");
+  });
+
+  it("reads the drift of a table in words and in numbers", () => {
+    setup();
+    const drift = within(screen.getByRole("region", { name: "Drift over steps" }));
+    expect(drift.getByRole("img", { name: "ref_log_prob: 0 at the first step, 0.04350 at the last" })).toBeTruthy();
+    expect(drift.getByText("Nothing up to step 1, then something")).toBeTruthy();
+  });
+
+  it("compares the same runs again under another pairing of stages", async () => {
+    const { asked } = setup();
+    const pairing = within(screen.getByRole("region", { name: "Stage pairing" }));
+    const proposed = pairing.getAllByRole("listitem")[1] as HTMLElement;
+    fireEvent.click(within(proposed).getByRole("button", { name: "Compare this pairing" }));
+    await waitFor(() => expect(window.location.pathname).toBe("/c/new"));
+    expect(asked.find(({ method }) => method === "POST")).toEqual({
+      method: "POST",
+      path: "/api/v1/comparisons/",
+      body: { left: "l", right: "r", name: "", options: { stage: "actor_compute_log_prob:actor_generate_sequences" } },
+    });
+  });
+
+  it("offers whoever only looks no other pairing", () => {
+    setup(loopVerdict(), { read_only: true });
+    expect(within(screen.getByRole("region", { name: "Stage pairing" })).queryAllByRole("button")).toEqual([]);
+  });
+
+  it("says so where all key data are equal, and leaves out what is not there", () => {
+    setup(
+      loopVerdict({
+        first: null,
+        verdict: "identical",
+        key_data: [keyData(0, "prompts"), keyData(1, "loss")],
+        configurations: [],
+        preconditions: [],
+        checks: [],
+        drift: [],
+        findings: [],
+        stage_pairs: [],
+      }),
+    );
+    expect(screen.getByText("all 2 equal at every step")).toBeTruthy();
+    for (const name of ["From the table to the module", "Settings that differ", "Self-checks", "Drift over steps"]) {
+      expect(screen.queryByRole("region", { name })).toBeNull();
+    }
+  });
+
+  it("speaks Chinese", () => {
+    setLanguage("zh");
+    setup();
+    expect(screen.getByRole("button", { name: /^ref_log_prob，有差异，2 \/ 6，最早出现差异的表/ })).toBeTruthy();
+    expect(screen.getByText("第 2 步之前：9 项全部相等")).toBeTruthy();
+  });
+
+  it("keeps the table that is shown in the address", () => {
+    setup();
+    fireEvent.click(screen.getByRole("button", { name: /^kl_loss/ }));
+    expect(screen.getByRole("button", { name: /^kl_loss/ }).getAttribute("aria-pressed")).toBe("true");
+    changeView({}, "push");
+    expect(window.location.hash).toBe("#v=1&k=7");
+  });
+});
+
+describe("parts that are still being compared, or failed", () => {
+  it("stand beside those that are done, each with its state and its error in words", () => {
+    const verdict = loopVerdict();
+    const parts = verdict.parts.map((part) =>
+      part.n === 10
+        ? { ...part, verdict: null, state: "failed" as const, error: { code: "out_of_memory", params: {}, message: "No memory" } }
+        : part.n === 11
+          ? { ...part, verdict: null, state: "running" as const, error: null }
+          : part,
+    );
+    setup({ ...verdict, parts });
+    const grid = within(screen.getByTestId("parts"));
+    const failed = grid.getByRole("button", { name: /^step 2 · actor_compute_log_prob, failed, / });
+    expect(failed.getAttribute("aria-disabled")).toBe("true");
+    expect(grid.getByRole("button", { name: "step 2 · actor_update, being compared, Being compared now" })).toBeTruthy();
+    expect(grid.getByRole("button", { name: /step 2 · reference_compute_log_prob, first divergence/ })).toBeTruthy();
+    expect(screen.getByText(/1 still to come · 1 failed/)).toBeTruthy();
+  });
+});

@@ -1,0 +1,79 @@
+import { Check, Minus, X } from "lucide-react";
+import { useState } from "react";
+import type { Precondition, PreconditionSide } from "../../api/run-verdict";
+import { useI18n } from "../../i18n";
+import { Button } from "../../ui/button";
+import { SideMark } from "../../ui/side";
+import { valueText } from "./run-words";
+import styles from "./tables.module.css";
+
+/** What two dumps need to be comparable, with what each configuration says: those that fail first, those that hold on request. */
+export function Preconditions({
+  preconditions,
+  names,
+}: {
+  preconditions: readonly Precondition[];
+  names: Record<"left" | "right", string>;
+}) {
+  const { t, language, format } = useI18n();
+  const words = t.run.preconditions;
+  const [all, setAll] = useState(false);
+  if (preconditions.length === 0) return null;
+  const rank = ({ left, right }: Precondition) =>
+    left.state === "failed" || right.state === "failed" ? 0 : left.state === "ok" && right.state === "ok" ? 2 : 1;
+  const sorted = [...preconditions].sort((a, b) => rank(a) - rank(b));
+  const holding = sorted.filter((one) => rank(one) === 2);
+  const shown = all ? sorted : sorted.filter((one) => rank(one) < 2);
+  return (
+    <section className={styles.section} aria-label={words.title}>
+      <table className={styles.table}>
+        <thead>
+          <tr>
+            <th scope="col">
+              <h2>{words.title}</h2>
+            </th>
+            {(["left", "right"] as const).map((side) => (
+              <th key={side} scope="col" className={styles.side} title={names[side]}>
+                <SideMark side={side} /> {names[side]}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((one) => (
+            <tr key={one.code}>
+              <th scope="row" className={styles.sentence}>
+                {one.text[language]}
+                <span className={styles.why}>{words.wanted(one.wanted)}</span>
+              </th>
+              {(["left", "right"] as const).map((side) => (
+                <td key={side}>
+                  <SideState state={one[side]} />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {holding.length === 0 ? null : (
+        <p className={styles.more}>
+          {all ? null : <span>{words.holding(holding.length, format.count(holding.length))} </span>}
+          <Button look="link" onClick={() => setAll(!all)}>
+            {all ? words.hide : words.show}
+          </Button>
+        </p>
+      )}
+    </section>
+  );
+}
+
+function SideState({ state: { state, path, value } }: { state: PreconditionSide }) {
+  const { t } = useI18n();
+  const Sign = { ok: Check, failed: X, unknown: Minus }[state];
+  return (
+    <span className={state === "failed" ? styles.bad : styles.quiet} title={path ?? undefined}>
+      <Sign size={12} strokeWidth={2} aria-hidden="true" /> <b>{t.run.preconditions.states[state]}</b>
+      {path === null ? null : <span className={styles.set}>{valueText(value)}</span>}
+    </span>
+  );
+}

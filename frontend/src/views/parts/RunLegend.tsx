@@ -1,0 +1,44 @@
+import { useI18n } from "../../i18n";
+import type { CellState } from "../../model/parts";
+import { openKeys } from "../../ui/shell";
+import legend from "../compare/legend.module.css";
+import { PartSign } from "./PartSign";
+import grid from "./parts-grid.module.css";
+import styles from "./run-legend.module.css";
+
+/** What the cells mean, and how many of the parts are bad: the footer of the page. Only signs that occur. */
+export function RunLegend({ states, line }: { states: ReadonlySet<CellState>; line: string }) {
+  const { t } = useI18n();
+  const words = t.run.legend;
+  const items: { states: readonly CellState[]; text: string; first?: boolean }[] = [
+    { states: ["identical"], text: words.equal },
+    { states: ["consistent"], text: words.noise },
+    { states: ["diverged"], text: words.first, first: true },
+    { states: ["diverged"], text: words.later },
+    { states: ["left_only", "right_only"], text: words.only },
+    { states: ["not_comparable"], text: words.notComparable },
+    { states: ["failed"], text: words.failed },
+    { states: ["queued", "running"], text: words.waiting },
+  ];
+  return (
+    <section className={`${legend.legend} ${styles.legend}`} aria-label={words.label}>
+      <span>{words.parts}</span>
+      {items
+        .filter((item) => item.states.some((state) => states.has(state)))
+        .map(({ states: [state], text, first = false }) => (
+          <span key={text} className={legend.item}>
+            <i className={`${grid.part} ${styles.swatch}`} data-verdict={state} data-first={first}>
+              {state === undefined || state === "identical" || state === "left_only" ? null : (
+                <PartSign state={state} first={first} size={10} />
+              )}
+            </i>
+            {text}
+          </span>
+        ))}
+      <span className={legend.end}>{line}</span>
+      <button type="button" className={legend.keys} onClick={openKeys}>
+        <kbd>?</kbd> {words.keys}
+      </button>
+    </section>
+  );
+}

@@ -1,0 +1,52 @@
+import { Check, X } from "lucide-react";
+import type { RunVerdict } from "../../api/run-verdict";
+import { useI18n } from "../../i18n";
+import { isOneSided } from "../../model/parts";
+import styles from "../compare/verdict.module.css";
+
+/** What the answer rests on: same prompts and responses, same parts, settings, what each run's own checks say. */
+export function RunPremises({ verdict }: { verdict: RunVerdict }) {
+  const { t, format } = useI18n();
+  const words = t.run.premises;
+  const premises: { code: string; text: string; ok: boolean }[] = [];
+  for (const { key, kind, state } of verdict.key_data) {
+    if (kind !== "tokens") continue;
+    premises.push({ code: key, text: state === "equal" ? key : words.keyDiffers(key), ok: state === "equal" });
+  }
+  const unpaired = verdict.parts.filter(isOneSided).length;
+  premises.push({
+    code: "parts",
+    text: unpaired === 0 ? words.sameParts : words.unpaired(unpaired, format.count(unpaired)),
+    ok: unpaired === 0,
+  });
+  const matter = verdict.configurations.filter(({ matters }) => matters).length;
+  if (matter > 0) premises.push({ code: "settings", text: words.settings(matter, format.count(matter)), ok: false });
+  const failing = (verdict.preconditions ?? []).filter(({ left, right }) => left.state === "failed" || right.state === "failed").length;
+  if (failing > 0) premises.push({ code: "preconditions", text: words.preconditions(failing, format.count(failing)), ok: false });
+  const checks = (verdict.checks ?? []).filter(({ state }) => state === "failed").length;
+  if (checks > 0) premises.push({ code: "checks", text: words.checks(checks, format.count(checks)), ok: false });
+  const holding = premises.filter(({ ok }) => ok).length;
+  return (
+    <ul className={styles.premises} aria-label={words.label}>
+      <li className={styles.premisesLabel} aria-hidden="true">
+        {words.label}
+      </li>
+      {premises.map(({ code, text, ok }) => (
+        <li key={code} className={`${styles.chip} ${ok ? styles.ok : styles.failed}`} data-premise={code}>
+          {ok ? <Check size={12} aria-hidden="true" /> : <X size={12} strokeWidth={2.2} aria-hidden="true" />}
+          {text}
+          <span className="visually-hidden">
+            {t.common.comma}
+            {ok ? words.holds : words.fails}
+          </span>
+        </li>
+      ))}
+      {holding > 0 ? (
+        <li className={`${styles.chip} ${styles.ok} ${styles.summary}`}>
+          <Check size={12} aria-hidden="true" />
+          {`${words.label} ${holding}/${premises.length}`}
+        </li>
+      ) : null}
+    </ul>
+  );
+}

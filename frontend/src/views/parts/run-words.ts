@@ -1,0 +1,67 @@
+import type { KeyData, RunPart, RunVerdict, TablePlace } from "../../api/run-verdict";
+import type { Messages } from "../../i18n";
+
+/** Sentences about key data and settings, from the document alone. */
+
+const MEMBERS = ["step", "rank", "micro_step", "id"] as const;
+
+/** `step 2 · rank 0 · micro step 1`; an entry of its own is named only where it is not the only one. */
+export function placeText(place: Partial<TablePlace>, t: Messages, members: readonly (typeof MEMBERS)[number][] = MEMBERS): string {
+  return members
+    .map((member) => {
+      const value = place[member];
+      return value === null || value === undefined || (member === "id" && value === "0") ? null : t.run.place[member](`${value}`);
+    })
+    .filter((part) => part !== null)
+    .join(" · ");
+}
+
+/** The two lines below a key's name, and what is said of it in full. */
+export function keyLines(data: KeyData, names: Record<"left" | "right", string>, t: Messages, format: (count: number) => string) {
+  const words = t.run.pipeline;
+  const { state, counts, tables, first } = data;
+  const bad = format(counts.differs + counts.left_only + counts.right_only);
+  switch (state) {
+    case "equal":
+      return { state: t.run.keyDataStates.equal, detail: words.equalOf(format(counts.equal), format(tables)) };
+    case "differs":
+      return { state: words.differs(bad, format(tables)), detail: first === null ? "" : placeText(first, t, ["step", "rank"]) };
+    case "consequence":
+      return {
+        state: t.run.keyDataStates.consequence,
+        detail: words.consequenceFrom(bad, format(tables), first === null ? "" : placeText(first, t, ["step"])),
+      };
+    case "left_only":
+      return { state: words.onlyIn(names.left), detail: t.run.key.tables(tables, format(tables)) };
+    case "right_only":
+      return { state: words.onlyIn(names.right), detail: t.run.key.tables(tables, format(tables)) };
+  }
+}
+
+/** The key that the page opens on: the first with a cause of its own, else the first that is not equal, else the first. */
+export function openingKey(verdict: Pick<RunVerdict, "key_data" | "first">): KeyData | null {
+  const { key_data: keys, first } = verdict;
+  return (
+    keys.find(({ key }) => key === first?.key_data) ??
+    keys.find(({ state }) => state === "differs") ??
+    keys.find(({ state }) => state !== "equal") ??
+    keys[0] ??
+    null
+  );
+}
+
+/** The earliest step at which any table differs; null where none does or tables have no steps. */
+export function firstStep(keys: readonly KeyData[]): number | null {
+  const steps = keys.map(({ first }) => first?.step ?? null).filter((step) => step !== null);
+  return steps.length === 0 ? null : Math.min(...steps);
+}
+
+/** A setting's value as it stands in a file. */
+export function valueText(value: unknown): string {
+  return typeof value === "string" ? value : (JSON.stringify(value) ?? "");
+}
+
+/** How many ranks of a part diverge, where the verdict says it of each. */
+export function divergedRanks({ by_rank: byRank }: RunPart): number | null {
+  return byRank === undefined || byRank.length < 2 ? null : byRank.filter(({ verdict }) => verdict === "diverged").length;
+}
