@@ -7,34 +7,33 @@ from dataclasses import dataclass
 from typing import Any
 
 from compare.engine.errors import DumpError
-
-UNAVAILABLE = ("mapping",)  # accepted by name, not served by this version
+from compare.engine.mapping.read import read_mapping
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """``step``, ``rank``, ``stage``: ``"2"`` for both sides or ``"0:2"`` for each. ``exact``: any pair that is not equal counts as
     diverged. ``baseline``: where the second dump of the left side is (a path on the command line, a run id on the wire; whoever runs the
-    comparison finds it). ``left_role``, ``right_role``: train or infer where a person said so, else None (told from the dump)."""
+    comparison finds it). ``mapping``: the text of a mapping file, already known to be readable. ``left_role``, ``right_role``: train or
+    infer where a person said so, else None (told from the dump)."""
 
     step: str | None = None
     rank: str | None = None
     stage: str | None = None
     exact: bool = False
     baseline: str | None = None
+    mapping: str | None = None
     left_role: str | None = None
     right_role: str | None = None
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Options:
-        """Raises DumpError ``option_unknown``, ``option_unavailable`` or ``option_invalid``."""
-        known = {"step", "rank", "stage", "exact", "baseline", "left_role", "right_role"}
+        """Raises DumpError ``option_unknown``, ``option_invalid``, or what is wrong with the mapping."""
+        known = {"step", "rank", "stage", "exact", "baseline", "mapping", "left_role", "right_role"}
         values: dict[str, Any] = {}
         for name, value in document.items():
-            if value is None or (name in (*UNAVAILABLE, "baseline") and value in ("", False)):
+            if value is None or (name in ("baseline", "mapping") and value in ("", False)):
                 continue
-            if name in UNAVAILABLE:
-                raise DumpError("option_unavailable", "options", name=name)
             if name not in known:
                 raise DumpError("option_unknown", "options", name=str(name)[:40])
             if name == "exact":
@@ -46,6 +45,8 @@ class Options:
             else:
                 values[name] = str(value)
         options = cls(**values)
+        if options.mapping is not None:
+            read_mapping(options.mapping)
         for name in ("step", "rank"):
             for end in options.each(name):
                 if end is not None and not end.isdigit():

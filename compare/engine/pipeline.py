@@ -20,6 +20,8 @@ from compare.engine.diagnose.run_verdict import Outcome, run_verdict
 from compare.engine.diagnose.verdict import PartVerdict, SideFacts, judge
 from compare.engine.errors import Cancelled, DumpError
 from compare.engine.ingest import KEPT_FILE, Progress, Source, inventory, paths_to_sources, read_side
+from compare.engine.mapping.read import read_mapping
+from compare.engine.mapping.rules import MappingRules
 from compare.engine.measure.self_noise import SelfNoise
 from compare.engine.model import Dump, JsonObject
 from compare.engine.options import Options
@@ -88,6 +90,7 @@ class Plan:
     facts: tuple[SideFacts, SideFacts]
     exact: bool
     baseline: _Run | None = None  # a second dump of the left side
+    mapping: MappingRules | None = None
 
     @property
     def compared(self) -> Sequence[Part]:
@@ -98,6 +101,11 @@ class Plan:
     def primary(self) -> int:
         """The side whose order of execution counts."""
         return 1 if self.facts[1].role == "infer" and self.facts[0].role != "infer" else 0
+
+    @property
+    def namer(self) -> int:
+        """The side whose names stand where only a rule of the mapping brings modules together."""
+        return 1 if self.facts[1].role == "train" and self.facts[0].role != "train" else 0
 
 
 def read_run(sources: Sequence[Source], name: str, destination: Path, progress: Progress) -> JsonObject:
@@ -218,7 +226,8 @@ def _plan(sides: tuple[_Run, _Run], options: Options, baseline: _Run | None) -> 
     entries = (sides[0].entries, sides[1].entries)
     parts = parts_of(*entries, options)
     facts = tuple(SideFacts(side.name, roles[i], left_out(entries[i], options, parts, i)) for i, side in enumerate(sides))
-    return Plan(sides, parts, (facts[0], facts[1]), options.exact, baseline)
+    mapping = read_mapping(options.mapping).facing(roles) if options.mapping else None
+    return Plan(sides, parts, (facts[0], facts[1]), options.exact, baseline, mapping)
 
 
 @np.errstate(all="ignore")  # NaN, Inf and zero denominators are decided by rule (measure.statistics), not by numpy's warnings
@@ -235,7 +244,8 @@ def _judge(plan: Plan, part: Part, progress: Progress) -> PartVerdict:
         dumps = [left.dump(row) for row in a], [right.dump(row) for row in b]
         again = [] if plan.baseline is None or same_baseline else _again(plan.baseline, [left.entries[row] for row in a])
         measured.append(measured_self_noise(dumps[0], again, spent, progress) if again else None)
-        cases.append(build_case(*dumps, primary=plan.primary, exact=plan.exact, spent=spent, watch=progress, self_noise=measured[-1]))
+        asked = partial(build_case, primary=plan.primary, exact=plan.exact, mapping=plan.mapping, namer=plan.namer)
+        cases.append(asked(*dumps, spent=spent, watch=progress, self_noise=measured[-1]))
     progress("diagnose", 0.0, numbers)
     begin = time.perf_counter()
     same_input = left.digest == right.digest and all(a == b for a, b in part.ranks)

@@ -38,10 +38,12 @@ def write_part(part: PartVerdict, folder: Path, dumps: tuple[Sequence[Sequence[s
     watch("store", 0.4, rows)
     (folder / "tree.bin.gz").write_bytes(compress(encode_tree(tree.columns, tree.strings, _facts(part, tree))))
     watch("store", 0.6, rows)
-    _write_rows(part, tree, folder / "columns" / "rows")
+    arrays, strings, meta = row_columns(part, tree)
+    write_columns(folder / "columns" / "rows", arrays, strings, meta)
     for index, case in enumerate(part.cases):
         watch("store", 0.7, rows)
-        _write_case(case, tree, index, folder / "columns" / str(index), (dumps[0][index], dumps[1][index]))
+        arrays, meta = case_columns(case)
+        write_columns(folder / "columns" / str(index), arrays, {}, {"dumps": [list(dumps[0][index]), list(dumps[1][index])], **meta})
 
 
 def _facts(part: PartVerdict, tree: Tree) -> JsonObject:
@@ -63,7 +65,8 @@ def _facts(part: PartVerdict, tree: Tree) -> JsonObject:
     }
 
 
-def _write_rows(part: PartVerdict, tree: Tree, folder: Path) -> None:
+def row_columns(part: PartVerdict, tree: Tree) -> tuple[dict[str, NDArray[Any]], dict[str, Sequence[str]], JsonObject]:
+    """What is kept of the tree's rows beside the wire: arrays, strings and meta."""
     names = ("kind", "module", "direction", "call", "layer", "role", "grade", "difference", "floor", "growth", "order", "origin", "reason")
     arrays = {name: tree.columns[name] for name in names}
     arrays |= {"case": tree.case, "node": tree.node, "part": tree.part}
@@ -78,10 +81,11 @@ def _write_rows(part: PartVerdict, tree: Tree, folder: Path) -> None:
         ],
         "origins": part.document["origins"],
     }
-    write_columns(folder, arrays, {"strings": tree.strings}, meta)
+    return arrays, {"strings": tree.strings}, meta
 
 
-def _write_case(case: Case, tree: Tree, index: int, folder: Path, dumps: tuple[Sequence[str], Sequence[str]]) -> None:
+def case_columns(case: Case) -> tuple[dict[str, NDArray[Any]], JsonObject]:
+    """The pairs of a case and what was measured, one row a pair, and the nodes they belong to."""
     pairs, differences, grades = case.pairs, case.differences, case.grades
     order = np.argsort(pairs.node, kind="stable")
     arrays: dict[str, NDArray[Any]] = {
@@ -116,12 +120,13 @@ def _write_case(case: Case, tree: Tree, index: int, folder: Path, dumps: tuple[S
         arrays[f"{name}_start"], arrays[f"{name}_slot"] = pairs.slots[side].start, pairs.slots[side].values
         arrays[f"{name}_record_start"], arrays[f"{name}_record"] = case.nodes.records[side].start, case.nodes.records[side].values
     meta = {
-        "dumps": list(dumps),
+        "rank": case.rank,
         "primary": case.primary,
+        "mapping_swapped": case.sides.rules.swapped,
         "groups": {int(g): g.name.lower() for g in Group},
         "relations": {int(r): r.name.lower().replace("_", "-") for r in Relation},
         "reasons": {int(r): {"code": r.name.lower(), "text": PAIRED[r]} for r in Reason},
         "grades": {int(g): g.name.lower() for g in Grade},
         "quantities": quantity_texts(pairs.quantity_names, case.sides.layers),
     }
-    write_columns(folder, arrays, {}, meta)
+    return arrays, meta

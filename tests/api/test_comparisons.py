@@ -67,9 +67,12 @@ def test_an_unknown_baseline_is_refused(api, runs):
     assert code(post(api, left=runs[0].pk, right=runs[1].pk, options={"baseline": "some-run"})) == (400, "run_unknown")
 
 
-@pytest.mark.parametrize("options", [{"mapping": "rules: []\n"}])
-def test_options_of_a_later_version_are_refused_and_not_ignored(api, runs, options):
-    assert code(post(api, left=runs[0].pk, right=runs[1].pk, options=options)) == (400, "option_unavailable")
+def test_a_mapping_is_text_that_is_read_before_anything_waits(api, runs):
+    mapping = "pairs:\n- {left: a, right: b}\n"
+    assert post(api, left=runs[0].pk, right=runs[1].pk, options={"mapping": mapping}).json()["options"] == {"mapping": mapping}
+    refused = post(api, left=runs[0].pk, right=runs[1].pk, options={"mapping": "pairs:\n- {left: a, colour: b}\n"})
+    assert code(refused) == (400, "mapping_key")
+    assert refused.json()["params"] == {"line": 2, "key": "colour"}
 
 
 def test_options_that_say_nothing_are_left_out(api, runs):

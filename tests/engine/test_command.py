@@ -335,3 +335,39 @@ def test_a_reader_that_goes_away_is_no_fault_of_ours(bare_tree: Path) -> None:
         )
     assert done.returncode != 1
     assert "Traceback" not in done.stderr
+
+
+# --- mapping ----------------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["mapping.yaml", "mapping.csv", "layer_mapping.yaml", "cell_mapping.yaml"])
+def test_a_mapping_that_was_written_is_read_again(compare: Any, tmp_path: Path, name: str) -> None:
+    out = tmp_path / name
+    assert compare(*CLEAN, "--export-mapping", out).status == 0
+    assert "qkv_proj" in out.read_text("utf-8")
+    said = compare(*CLEAN, "--mapping", out, "--json", "-")
+    document = json.loads(said.out)
+    assert (said.status, document["verdict"]) == (0, "consistent")
+    assert "mapping_used" in [finding["code"] for finding in document["findings"]]
+
+
+def test_a_rule_of_a_mapping_changes_what_is_compared(compare: Any, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("pairs:\n- {left: model.layers.1.mlp.down_proj, right: model.layers.2.mlp.down_proj}\n", "utf-8")
+    assert compare(*CLEAN).status == 0
+    assert compare(*CLEAN, "--mapping", rules).status == 1
+
+
+def test_a_broken_mapping_is_one_sentence_with_file_and_line(compare: Any, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("pairs:\n- {left: a, right: b, colour: red}\n", "utf-8")
+    said = compare(*CLEAN, "--mapping", rules)
+    assert (said.status, said.err.count("\n")) == (2, 1)
+    assert f"{rules}: Line 2" in said.err
+    assert compare(*CLEAN, "--mapping", tmp_path / "missing.yaml").status == 2
+
+
+def test_a_mapping_of_no_known_kind_is_refused_before_anything_is_read(compare: Any, tmp_path: Path) -> None:
+    said = compare("/nowhere", "/nowhere", "--export-mapping", tmp_path / "mapping.txt")
+    assert said.status == 2
+    assert ".yaml" in said.err

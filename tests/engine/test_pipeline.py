@@ -401,7 +401,7 @@ def test_options_are_read(document: dict[str, Any], expected: Options) -> None:
         ({"step": [0]}, "option_invalid"),
         ({"rank": 1.5}, "option_invalid"),
         ({"baseline": ["x"]}, "option_invalid"),
-        ({"mapping": "rules"}, "option_unavailable"),
+        ({"mapping": "rules"}, "mapping_shape"),
     ],
 )
 def test_options_that_cannot_be_are_refused(document: dict[str, Any], code: str) -> None:

@@ -25,6 +25,7 @@ class Explanation(IntEnum):
     DIFFERENT_KIND = 8
     OTHER_CALLS = 9
     NOT_FOUND = 10
+    SET_APART = 11  # by a rule of the mapping file
 
 
 CODES = {code: code.name.lower() for code in Explanation}
@@ -85,8 +86,21 @@ def _side(sides: Sides, nodes: Nodes, pairs: Pairs, matched: tuple[Bool, Bool], 
     if not (len(dump.slots) and len(other.slots)):
         empty = partner  # a dump of names: only what both sides have is explained by holding no values
     found[empty & (found != Explanation.NO_BACKWARD_ON_OTHER_SIDE)] = Explanation.PLACEHOLDER
+    found[_set_apart(sides, side)] = Explanation.SET_APART
     found[matched[side] | ~records.recorded] = Explanation.MATCHED
     return found
+
+
+def _set_apart(sides: Sides, side: int) -> Bool:
+    """Records that a rule says have no partner, not those that only lost their name to another module."""
+    places = sides.places[side]
+    unpaired = sides.rules.unpaired[side]
+    if not unpaired:
+        return np.zeros(len(places.apart), bool)
+    by_path = np.array([text in unpaired for text in sides.names.texts])
+    above = np.where(sides.dumps[side].records.parent >= 0, sides.dumps[side].records.parent, 0)
+    own: Bool = places.apart & (by_path[places.path] | by_path[places.path[above]])
+    return own
 
 
 def _paths_of(nodes: Nodes, side: int) -> Bool:

@@ -11,8 +11,10 @@ import numpy as np
 from compare.engine.align.canonical import entry_of, layer_of
 from compare.engine.align.conventions import Convention, fill
 from compare.engine.align.lists import Lists
-from compare.engine.align.places import Interner, Places, places_of
+from compare.engine.align.places import Interner, Places, paths_of, places_of
+from compare.engine.align.rules import NO_RULES, AppliedRules, apply_rules
 from compare.engine.align.sequence import align_with_anchors
+from compare.engine.mapping.rules import MappingRules
 from compare.engine.model import Bool, Dump, Int32, Int64, RecordKind, UInt8
 from compare.engine.store.joined import joined
 
@@ -55,23 +57,29 @@ class Nodes:
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Both dumps with the places of their records. ``same_code``: both sides follow the same convention, or neither a known one."""
+    """Both dumps with the places of their records. ``same_code``: both sides follow the same convention, or neither a known one.
+    ``rules``: what a mapping file says about these two.
+    """
 
     dumps: tuple[Dump, Dump]
     places: tuple[Places, Places]
     names: Interner
     layers: int
+    rules: AppliedRules = NO_RULES
 
     @property
     def same_code(self) -> bool:
         return self.places[0].convention is self.places[1].convention
 
 
-def sides_of(left: Sequence[Dump], right: Sequence[Dump]) -> Sides:
-    """``left``, ``right``: the dumps of the ranks that are compared together; one each, or all of a side whose layout is another."""
+def sides_of(left: Sequence[Dump], right: Sequence[Dump], mapping: MappingRules | None = None, namer: int = 0) -> Sides:
+    """``left``, ``right``: the dumps of the ranks that are compared together; one each, or all of a side whose layout is another.
+    ``namer``: the side (0 left, 1 right) whose names stand for modules that only a rule of ``mapping`` brought together.
+    """
     names = Interner()
-    places = (places_of(left, names), places_of(right, names))
-    return Sides((joined(left), joined(right)), places, names, max(places[0].layers, places[1].layers))
+    rules = apply_rules(mapping, (paths_of(left), paths_of(right)), namer) if mapping else NO_RULES
+    places = (places_of(left, names, rules.sides[0], 0), places_of(right, names, rules.sides[1], 1))
+    return Sides((joined(left), joined(right)), places, names, max(places[0].layers, places[1].layers), rules)
 
 
 def nodes_of(sides: Sides) -> Nodes:
@@ -100,15 +108,20 @@ def _fused_paths(sides: Sides) -> tuple[Int32, Int32]:
     for side in (0, 1):
         path = sides.places[side].path
         there = sides.places[1 - side].convention
-        if sides.same_code or there is None:
-            found.append(path)
-            continue
-        meets = _parts_of(sides, there, 1 - side)
+        meets: dict[int, int] = {}
+        if not sides.same_code and there is not None:
+            meets = {part: whole for part, whole in _parts_of(sides, there, 1 - side).items() if not _renamed_by_rule(sides, part)}
+        meets |= {sides.names(part): sides.names(whole) for part, whole in sides.rules.sides[side].fused.items()}
         table = np.arange(len(sides.names.texts), dtype=np.int32)
         for part, whole in meets.items():
             table[part] = whole
         found.append(table[path] if len(path) else path)
     return found[0], found[1]
+
+
+def _renamed_by_rule(sides: Sides, path: int) -> bool:
+    """A module that a rule gave a partner of its own does not meet the fused module that the vocabulary knows."""
+    return sides.names.texts[path] in sides.rules.manual
 
 
 def _parts_of(sides: Sides, convention: Convention, side: int) -> dict[int, int]:

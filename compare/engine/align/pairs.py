@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
@@ -19,28 +18,12 @@ from compare.engine.align.lists import Lists
 from compare.engine.align.nodes import Nodes, Sides
 from compare.engine.align.places import Interner
 from compare.engine.align.quantities import quantities_of
+from compare.engine.align.relations import Block, Reason, Relation
+from compare.engine.align.ruled import with_rules
 from compare.engine.align.shards import Shards, copies_disagree, over_ranks, shards_of
 from compare.engine.model import Bool, Dump, Group, Int32, Int64, Leaf, RecordKind, UInt8
 
-
-class Relation(IntEnum):
-    SAME = 0
-    CONCAT = 1
-    SUM = 2
-    ALIAS = 3
-    SHARD_CONCAT = 4
-    REPLICATED = 5
-
-
-class Reason(IntEnum):
-    """Why two slots are a pair."""
-
-    SAME_SLOT = 0  # same module, same slot name, same code
-    SAME_QUANTITY = 1  # the vocabulary says that both hold the same tensor
-    FUSED_PARTS = 2  # the parts, laid side by side, are the fused tensor
-    RESIDUAL_STREAM = 3  # the sum exists on the other side only inside the next norm
-    ELSEWHERE = 4  # the same tensor, seen in another module
-    SAME_NAME = 5  # same module path and slot name, code not known to be the same
+__all__ = ["Pairs", "Reason", "Relation", "pairs_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,26 +58,16 @@ def pairs_of(sides: Sides, nodes: Nodes, primary: int) -> Pairs:
     shards = (shards_of(sides.dumps[0], sides.places[0]), shards_of(sides.dumps[1], sides.places[1]))
     for side in (0, 1):
         quantities[side][~shards[side].leader] = -1
+        quantities[side][sides.places[side].apart[sides.dumps[side].slots.record]] = -1
     blocks = [_by_name(sides, nodes, slot_node, quantities, shards)]
     if not sides.same_code:
         blocks += _by_quantity(sides, nodes, slot_node, quantities, quantity_names)
+    if sides.rules.rules:
+        blocks = with_rules(sides, nodes, slot_node, (shards[0].leader, shards[1].leader), blocks)
     return _ordered(sides, nodes, blocks, primary, quantity_names, shards)
 
 
-class _Block(NamedTuple):
-    """Pairs that one rule found, as columns, in no order yet."""
-
-    node: Int32
-    group: UInt8
-    relation: UInt8
-    reason: UInt8
-    elsewhere: UInt8
-    quantity: Int32
-    left: Lists
-    right: Lists
-
-
-def _by_name(sides: Sides, nodes: Nodes, slot_node: list[Int32], quantities: list[Int32], shards: tuple[Shards, Shards]) -> _Block:
+def _by_name(sides: Sides, nodes: Nodes, slot_node: list[Int32], quantities: list[Int32], shards: tuple[Shards, Shards]) -> Block:
     """Slots of the same node with the same name. Across conventions only parameters, and modules that neither vocabulary describes."""
     names = Interner()
     keys, kept = [], []
@@ -122,7 +95,7 @@ def _by_name(sides: Sides, nodes: Nodes, slot_node: list[Int32], quantities: lis
     if len(both):
         same = quantities[0][first[0]] == quantities[1][first[1]]
         quantity = np.where(same, quantities[0][first[0]], -1).astype(np.int32)
-    return _Block(node, group, relation, reason, np.zeros(len(both), np.uint8), quantity, lists[0], lists[1])
+    return Block(node, group, relation, reason, np.zeros(len(both), np.uint8), quantity, lists[0], lists[1])
 
 
 def _grouped_by_common_key(keys: list[Int64], rows: list[Int64]) -> tuple[Int64, list[Lists]]:
@@ -179,7 +152,7 @@ class _Index(NamedTuple):
         return np.where(self.keys[at] == keys, self.slots[at], -1).astype(np.int32)
 
 
-def _by_quantity(sides: Sides, nodes: Nodes, slot_node: list[Int32], quantities: list[Int32], names: Interner) -> Iterator[_Block]:
+def _by_quantity(sides: Sides, nodes: Nodes, slot_node: list[Int32], quantities: list[Int32], names: Interner) -> Iterator[Block]:
     """The same quantity in the same node; then what the other side holds elsewhere in the same call, or in parts."""
     parts = _concat_parts(names)
     width = len(names.texts)
@@ -229,11 +202,11 @@ def _singles(slots: Int32) -> Lists:
     return Lists(np.arange(len(slots) + 1, dtype=np.int64), slots)
 
 
-def _block(sides: Sides, here: _Holders, left: Lists, right: Lists, relation: UInt8, reason: UInt8, elsewhere: UInt8) -> _Block:
+def _block(sides: Sides, here: _Holders, left: Lists, right: Lists, relation: UInt8, reason: UInt8, elsewhere: UInt8) -> Block:
     """A pair belongs to the group of the slots that lie in its node."""
     groups = [sides.dumps[side].slots.group[lists.values[lists.start[:-1]]] for side, lists in enumerate((left, right))]
     group = np.where(elsewhere & 1, groups[1], np.where(elsewhere & 2, groups[0], np.minimum(*groups))).astype(np.uint8)
-    return _Block(here.node, group, relation, reason, elsewhere, here.quantity, left, right)
+    return Block(here.node, group, relation, reason, elsewhere, here.quantity, left, right)
 
 
 def _indexed(keys: Int64, slots: Int32) -> _Index:
@@ -273,7 +246,7 @@ def _concat_parts(names: Interner) -> Lists:
     return Lists(start, np.array([part for parts in known for part in parts], np.int32))
 
 
-def _ordered(sides: Sides, nodes: Nodes, blocks: list[_Block], primary: int, names: Interner, shards: tuple[Shards, Shards]) -> Pairs:
+def _ordered(sides: Sides, nodes: Nodes, blocks: list[Block], primary: int, names: Interner, shards: tuple[Shards, Shards]) -> Pairs:
     """All blocks as one table, sorted by when the primary side had finished the pair; inputs before parameters before outputs."""
     node, group, relation, reason, elsewhere, quantity = (
         np.concatenate([getattr(block, name) for block in blocks])

@@ -11,6 +11,7 @@ import numpy as np
 
 from compare.engine.align.canonical import canonical_path, entry_of, inner_of, is_list_of_models, layer_of, plain_class, with_layer
 from compare.engine.align.conventions import Convention, fill, tell
+from compare.engine.align.rules import Remap, SidePaths
 from compare.engine.model import Bool, Direction, Dump, Int32, RecordKind
 
 LAYERS = "model.layers."
@@ -22,11 +23,20 @@ class Interner:
     def __init__(self) -> None:
         self.texts: list[str] = []
         self._index: dict[str, int] = {}
+        self._private: dict[tuple[str, int], int] = {}
 
     def __call__(self, text: str) -> int:
         index = self._index.get(text)
         if index is None:
             index = self._index[text] = len(self.texts)
+            self.texts.append(text)
+        return index
+
+    def private(self, text: str, side: int) -> int:
+        """An index for a name that one side has for itself: the other's of the same text is another."""
+        index = self._private.get((text, side))
+        if index is None:
+            index = self._private[text, side] = len(self.texts)
             self.texts.append(text)
         return index
 
@@ -45,45 +55,86 @@ class Places:
     layer: Int32
     call: Int32
     recompute: Bool
+    apart: Bool  # a rule of the mapping says that the record has no partner
     rank: Int32  # which of the side's dumps the record came from
     order: Int32  # the record's place in that dump
     layers: int  # number of layers: the highest layer number + 1
     listed: bool  # the model was given in a list: paths begin with a position in it
 
 
-def places_of(dumps: Sequence[Dump], intern: Interner) -> Places:
-    """The places of all records of a side's dumps (ranks), one dump after the other."""
-    each = [_places(dump, rank, intern) for rank, dump in enumerate(dumps)]
+def places_of(dumps: Sequence[Dump], intern: Interner, remap: Remap | None = None, side: int = 0) -> Places:
+    """The places of all records of a side's dumps (ranks), one dump after the other. ``remap``: what rules of a mapping make of names."""
+    each = [_places(dump, rank, intern, remap or Remap(), side) for rank, dump in enumerate(dumps)]
     if len(each) == 1:
         return each[0]
     columns = {
-        name: np.concatenate([getattr(places, name) for places in each]) for name in ("path", "layer", "call", "recompute", "rank", "order")
+        name: np.concatenate([getattr(places, name) for places in each])
+        for name in ("path", "layer", "call", "recompute", "apart", "rank", "order")
     }
     known = next((places.convention for places in each if places.convention is not None), None)
     return Places(convention=known, layers=max(places.layers for places in each), listed=each[0].listed, **columns)
 
 
-def _places(dump: Dump, rank: int, intern: Interner) -> Places:
+def paths_of(dumps: Sequence[Dump]) -> SidePaths:
+    """The module paths of a side's dumps, for rules to find."""
+    names: dict[str, str] = {}
+    classes: dict[str, set[str]] = {}
+    listed, convention = False, None
+    for dump in dumps:
+        records = dump.records
+        modules = records.kind != RecordKind.API
+        own, canonical, listed, told = _named(dump)
+        convention = convention or told
+        for path, kind in np.unique(np.stack([records.path[modules], records.class_name[modules]], axis=1), axis=0).tolist():
+            names[own[path]] = canonical[path]
+            if kind >= 0:
+                classes.setdefault(own[path], set()).add(plain_class(dump.classes[kind]))
+    return SidePaths(names, {path: frozenset(found) for path, found in classes.items()}, listed, convention)
+
+
+def own_paths(dump: Dump) -> list[str]:
+    """For each path of the dump its name without wrappers: what a mapping file calls it."""
+    return _named(dump)[0]
+
+
+def _named(dump: Dump) -> tuple[list[str], list[str], bool, Convention | None]:
+    """For each path of the dump its own name without wrappers and its canonical one; whether the model came in a list; the convention."""
+    records = dump.records
+    used = np.unique(records.path[records.kind != RecordKind.API]) if len(records) else np.zeros(0, np.int32)
+    listed = is_list_of_models(dump.paths[int(i)] for i in used)
+    own = [canonical_path(path, listed=listed) for path in dump.paths]
+    convention = tell([own[i] for i in used], [plain_class(name) for name in dump.classes])
+    return own, own if convention is None else [_renamed(path, convention) for path in own], listed, convention
+
+
+def _places(dump: Dump, rank: int, intern: Interner, remap: Remap, side: int) -> Places:
     records = dump.records
     is_api = records.kind == RecordKind.API
-    used = np.unique(records.path[~is_api]) if len(records) else np.zeros(0, np.int32)
-    listed = is_list_of_models(dump.paths[int(i)] for i in used)
-    canonical = [canonical_path(path, listed=listed) for path in dump.paths]
-    convention = tell([canonical[i] for i in used], [plain_class(name) for name in dump.classes])
-    if convention is not None:
-        canonical = [_renamed(path, convention) for path in canonical]
+    _, canonical, listed, convention = _named(dump)
     api_paths = {int(i) for i in np.unique(records.path[is_api])}
-    shared = np.array([intern(dump.paths[i] if i in api_paths else path) for i, path in enumerate(canonical)], np.int32)
+
+    def shared_index(index: int, name: str) -> int:
+        if index in api_paths:
+            return intern(dump.paths[index])
+        return intern.private(name, side) if name in remap.apart else intern(remap.rename.get(name, name))
+
+    shared = np.array([shared_index(i, name) for i, name in enumerate(canonical)], np.int32)
+    apart_by_path = np.array([i not in api_paths and name in remap.apart for i, name in enumerate(canonical)] or [False])
+    apart = apart_by_path[records.path] if len(records) else np.zeros(0, bool)
     path = shared[records.path] if len(records) else np.zeros(0, np.int32)
     layer_by_path = np.array([layer_of(text) if _of_decoder(text, convention) else -1 for text in intern.texts], np.int32)
     layer = np.where(is_api, -1, layer_by_path[path]).astype(np.int32) if len(records) else np.zeros(0, np.int32)
-    path, layer = _shared_modules(dump, path, layer, intern)
+    told = np.array([name in remap.rename for name in canonical] or [False])  # a rule says where these belong
+    path, layer = _shared_modules(dump, path, layer, ~apart & ~told[records.path] if len(records) else ~apart, intern)
     layer = _layer_of_calls(dump, layer, is_api)
     recompute = _recomputed(dump, path)
     call = _call_around(dump, _rank_in_group(_group_key(dump, path, recompute)), is_api)
     count = len(records)
     ranks = np.full(count, rank, np.int32)
-    return Places(convention, path, layer, call, recompute, ranks, np.arange(count, dtype=np.int32), int(layer.max(initial=-1)) + 1, listed)
+    own_call = is_api & (records.parent >= 0)
+    apart[own_call] = apart[records.parent[own_call]]
+    order = np.arange(count, dtype=np.int32)
+    return Places(convention, path, layer, call, recompute, apart, ranks, order, int(layer.max(initial=-1)) + 1, listed)
 
 
 def _of_decoder(path: str, convention: Convention | None) -> bool:
@@ -98,13 +149,14 @@ def _renamed(path: str, convention: Convention) -> str:
     return path if target is None else fill(target, layer_of(path), 0, inner_of(path))
 
 
-def _shared_modules(dump: Dump, path: Int32, layer: Int32, intern: Interner) -> tuple[Int32, Int32]:
-    """A module that several layers call (one rotary_emb) is named after the layer that owns it; give each call the layer that called it.
+def _shared_modules(dump: Dump, path: Int32, layer: Int32, usual: Bool, intern: Interner) -> tuple[Int32, Int32]:
+    """A module that several layers call (one rotary_emb) is named after the layer that owns it; give each call the layer that called it
+    (``usual``: but for those whose name a rule of a mapping gave).
 
     construct.json says who called. Without it the caller is the layer at work, known from the record before.
     """
     records = dump.records
-    modules = (records.kind != RecordKind.API) & records.recorded & (layer >= 0)
+    modules = (records.kind != RecordKind.API) & records.recorded & (layer >= 0) & usual
     caller = np.full(len(layer), -1, np.int32)
     if dump.has_construct:
         known = modules & (records.parent >= 0)

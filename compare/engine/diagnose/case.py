@@ -14,6 +14,7 @@ from compare.engine.align.explain import explain, matched_records
 from compare.engine.align.nodes import NodeKind, Nodes, Sides, nodes_of, sides_of
 from compare.engine.align.pairs import Pairs, Reason, pairs_of
 from compare.engine.ingest import Progress
+from compare.engine.mapping.rules import MappingRules
 from compare.engine.measure.grades import Grades, grades_of
 from compare.engine.measure.noise import Noise, noise_of
 from compare.engine.measure.self_noise import Floor, SelfNoise, floor_of, self_noise_of
@@ -130,12 +131,15 @@ def build_case(
     spent: dict[str, float],
     watch: Progress,
     self_noise: SelfNoise | None = None,
+    mapping: MappingRules | None = None,
+    namer: int = 0,
 ) -> Case:
     """Aligns and measures the dumps of one rank a side, or of all ranks of sides with different layouts. Adds the seconds it took to
-    ``spent`` (``align_s``, ``measure_s``) and tells ``watch`` between the steps. ``self_noise``: of the same left dumps.
+    ``spent`` (``align_s``, ``measure_s``) and tells ``watch`` between the steps. ``self_noise``: of the same left dumps. ``mapping``,
+    ``namer``: see ``sides_of``.
     """
     begin = time.perf_counter()
-    sides = sides_of(left, right)
+    sides = sides_of(left, right, mapping, namer)
     watch("align", 0.3, {"records": sum(len(dump.records) for dump in (*left, *right))})
     nodes = nodes_of(sides)
     watch("align", 0.6, {"nodes": len(nodes)})

@@ -3,31 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from compare.engine.align.explain import Explanation
 from compare.engine.diagnose.case import Case, module_name
+from compare.engine.diagnose.finding import MOST_MODULES, Finding
 from compare.engine.diagnose.layers import LayerRow
+from compare.engine.diagnose.mapping_findings import mapping_findings
 from compare.engine.diagnose.premises import Premise
-from compare.engine.diagnose.words import Text, both, number, percent, short
+from compare.engine.diagnose.words import both, number, percent, short
 from compare.engine.ingest import notes
 from compare.engine.model import JsonObject
 
-MOST_MODULES = 12
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    code: str
-    severity: str
-    text: Text
-    modules: Sequence[str] = ()
-    evidence: JsonObject = field(default_factory=dict)
-
-    def document(self) -> JsonObject:
-        return {"code": self.code, "severity": self.severity, "modules": list(self.modules), "text": self.text, "evidence": self.evidence}
+__all__ = ["Finding", "findings_of", "parts_not_compared"]
 
 
 def findings_of(cases: Sequence[Case], layers: Sequence[LayerRow], premises: Sequence[Premise], *, same_input: bool) -> list[Finding]:
@@ -43,6 +32,7 @@ def findings_of(cases: Sequence[Case], layers: Sequence[LayerRow], premises: Seq
                 ),
             )
         )
+    found += mapping_findings(cases)
     found += _residual(layers)
     found += _different_kind(cases)
     found += _arguments(cases)

@@ -23,6 +23,7 @@ PAIRED: dict[Reason, Text] = {
     Reason.SAME_NAME: both(
         "Same module path and slot name; nothing more is known of this module", "模块路径与位置同名；对该模块没有更多了解"
     ),
+    Reason.MAPPING: both("A rule of the mapping file puts them together", "映射文件中的规则指定二者对应"),
 }
 
 UNPAIRED: dict[Explanation, Text] = {
@@ -35,6 +36,7 @@ UNPAIRED: dict[Explanation, Text] = {
     Explanation.PLACEHOLDER: both("holds no values", "没有数值"),
     Explanation.DIFFERENT_KIND: both("same name, another tensor", "同名，但不是同一个量"),
     Explanation.OTHER_CALLS: both("the other implementation makes other calls", "另一种实现的调用不同"),
+    Explanation.SET_APART: both("a rule of the mapping file sets it apart", "映射文件中的规则取消了它的配对"),
     Explanation.NOT_FOUND: both("no partner found", "没有找到对应"),
 }
 

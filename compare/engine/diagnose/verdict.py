@@ -24,6 +24,7 @@ from compare.engine.measure.statistics import MAX, MEAN, MIN, NORM
 from compare.engine.model import Direction, Group, JsonObject
 
 SCHEMA = "probe-web/verdict/1"
+UNEXPLAINED = (Explanation.NOT_FOUND, Explanation.SET_APART)  # what a person sets apart is not explained by that
 HIGH, MEDIUM = 3.0, 1.5  # how far over its limit the clearest sign of an origin is
 
 
@@ -227,7 +228,7 @@ def _coverage(cases: Sequence[Case], side: int) -> JsonObject:
         recorded = case.dumps[side].records.recorded
         records += int(recorded.sum())
         matched += int((case.matched[side] & recorded).sum())
-        explained += int((recorded & (case.explanations[side] != Explanation.NOT_FOUND)).sum())
+        explained += int((recorded & ~np.isin(case.explanations[side], UNEXPLAINED)).sum())
     return {"records": records, "matched": matched, "explained": explained}
 
 

@@ -13,12 +13,17 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from compare.engine.errors import DumpError
+from compare.engine.errors import DumpError, os_error
+from compare.engine.exports.finished import Finished, from_memory
+from compare.engine.exports.mapping import used_mapping
+from compare.engine.mapping.read import MOST_BYTES, read_mapping
+from compare.engine.mapping.write import mapping_text
 from compare.engine.model import JsonObject
 from compare.engine.options import Options
 from compare.engine.pipeline import Comparison, compare_paths
 
 AGREES, DIVERGED, BAD_INPUT, NOT_COMPARABLE, INTERNAL = 0, 1, 2, 3, 4
+EXPORTS = {"export_mapping": (".yaml", ".yml", ".csv")}  # option → what a file's name may end with
 STATUS = {"identical": AGREES, "consistent": AGREES, "diverged": DIVERGED, "not_comparable": NOT_COMPARABLE}
 
 
@@ -40,6 +45,12 @@ class Command(BaseCommand):
         parser.add_argument("--rank", metavar="N|L:R")
         parser.add_argument("--stage", metavar="NAME|L:R")
         parser.add_argument("--baseline", metavar="DUMP", help="a second dump of the left side: its self-noise is the noise floor")
+        parser.add_argument("--mapping", metavar="FILE", help="rules for which module is compared with which (docs/mapping.md)")
+        parser.add_argument(
+            "--export-mapping",
+            metavar="FILE",
+            help="write the mapping that was used: .yaml or .csv; layer_mapping.yaml, cell_mapping.yaml, data_mapping.yaml as msprobe's",
+        )
         parser.add_argument("--exact", action="store_true", help="any pair that is not equal counts as diverged")
 
     def run_from_argv(self, argv: list[str]) -> None:
@@ -66,12 +77,45 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> int:  # type: ignore[override]
         left, right = _sides(options)
-        chosen = Options.from_json({name: options[name] for name in ("step", "rank", "stage", "exact", "baseline")})
+        mapping = None if options["mapping"] is None else _read_mapping(Path(options["mapping"]))
+        asked = {name: options[name] for name in ("step", "rank", "stage", "exact", "baseline")}
+        chosen = Options.from_json(asked | {"mapping": mapping})
+        targets = {name: Path(options[name]) for name in EXPORTS if options[name] is not None}
+        for name, target in targets.items():
+            _check_suffix(name, target)
         comparison = compare_paths(left, right, chosen)
         _write(comparison, options["json"])
+        finished = from_memory(comparison, mapping)
+        for name, target in targets.items():
+            _export(finished, name, target)
         if options["json"] != "-":
             self.stdout.write(_summary(comparison.document))
         return STATUS[comparison.document["verdict"]]
+
+
+def _read_mapping(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            text = file.read(MOST_BYTES + 1).decode("utf-8", "replace")
+        read_mapping(text)
+    except OSError as error:
+        raise os_error(error, str(path)) from error
+    except DumpError as error:
+        raise DumpError(error.code, str(path), **error.params) from error
+    return text
+
+
+def _check_suffix(name: str, target: Path) -> None:
+    """Before anything is compared: a name that says no format."""
+    if target.suffix.lower() not in EXPORTS[name]:
+        raise CommandError(f"--{name.replace('_', '-')} {target}: the name must end with {' or '.join(EXPORTS[name])}")
+
+
+def _export(finished: Finished, name: str, target: Path) -> None:
+    try:
+        target.write_text(mapping_text(used_mapping(finished), target.name), "utf-8")
+    except OSError as error:
+        raise DumpError("cannot_write", str(target), detail=error.strerror or str(error)) from error
 
 
 def _sides(options: dict[str, Any]) -> tuple[list[Path], list[Path]]:

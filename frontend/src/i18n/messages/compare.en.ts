@@ -114,6 +114,7 @@ export const compare = {
     different_kind: (_own: string, _other: string) => "same name, another quantity on each side",
     other_calls: (_own: string, other: string) => `the ${other} side makes other calls`,
     other_size: (_own: string, other: string) => `the ${other} side has another number of rows`,
+    set_apart: (_own: string, _other: string) => "set apart by a rule of the mapping",
     not_found: (_own: string, other: string) => `no partner found on the ${other} side`,
   } as Record<string, (own: string, other: string) => string>,
   reasonUnmatched: (other: string) => `no partner on the ${other} side`,

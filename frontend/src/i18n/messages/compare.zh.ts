@@ -104,6 +104,7 @@ export const compare: CompareMessages = {
     different_kind: () => "同名，但两侧是不同的量",
     other_calls: (_own, other) => `${other}侧的实现调用不同`,
     other_size: (_own, other) => `${other}侧的行数不同`,
+    set_apart: () => "被映射规则取消了配对",
     not_found: (_own, other) => `${other}侧找不到对应`,
   },
   reasonUnmatched: (other) => `${other}侧没有对应`,

@@ -71,8 +71,13 @@ export const errors: Record<string, string> = {
 
   // 选项
   option_unknown: "没有名为 {name} 的选项。可用选项见文档",
-  option_unavailable: "此版本不支持选项 {name}。请去掉它",
   option_invalid: "选项 {name} 的值不能是 {value}。请给出一个数字，或以“左:右”分别给出两侧",
+  mapping_malformed: "第 {line} 行无法读取：{detail}。请改正该行；格式见 docs/mapping.md",
+  mapping_shape: "第 {line} 行不是映射文件的内容。请写成配对列表；格式见 docs/mapping.md",
+  mapping_key: "第 {line} 行的 {key} 在此处没有意义。可用的词见 docs/mapping.md",
+  mapping_value: "第 {line} 行：{key} 不能取这个值。可取的值见 docs/mapping.md",
+  mapping_version: "第 {line} 行：{found} 是另一种格式，此版本能读 {known}。请重新导出映射",
+  mapping_too_large: "映射文件最大 {limit} MB。重复的部分请用 N 和 * 表示",
   no_such_choice: "没有 {name} {value}。可选：{held}",
   cannot_write: "无法写入：{detail}。请换一个位置",
   stored_format: "存储格式为 {found}，此版本读取的是 {known}。请重新上传 dump",
