@@ -1,6 +1,6 @@
 import { compare } from "./compare.en";
+import { loop } from "./loop.en";
 import { parts } from "./parts.en";
-import { run } from "./run.en";
 
 /** English, and the shape every language must fill: a key that another language lacks does not compile. */
 
@@ -308,7 +308,7 @@ export const en = {
 
   compare,
   parts,
-  run,
+  loop,
 };
 
 type Widen<T> = T extends string

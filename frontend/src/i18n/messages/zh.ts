@@ -1,7 +1,7 @@
 import { compare } from "./compare.zh";
 import type { Messages } from "./en";
+import { loop } from "./loop.zh";
 import { parts } from "./parts.zh";
-import { run } from "./run.zh";
 
 export const zh: Messages = {
   product: "probe",
@@ -303,5 +303,5 @@ export const zh: Messages = {
 
   compare,
   parts,
-  run,
+  loop,
 };

@@ -17,7 +17,7 @@ interface Props {
 /** What a reader follows: settings, the first table that differs, the stage that made it, the module inside, the likely cause. */
 export function Chain({ verdict, names, onTable, onPart }: Props) {
   const { t, language, format } = useI18n();
-  const words = t.run.chain;
+  const words = t.loop.chain;
   const { first } = verdict;
   if (first === null) return null;
   const key = verdict.key_data.find((data) => data.key === first.key_data) ?? null;

@@ -18,7 +18,7 @@ interface Props {
 /** A line a table or stage: whether the difference was there from the first step, grew, or came late, and what that says. */
 export function Drift({ lines, first }: Props) {
   const { t, language } = useI18n();
-  const words = t.run.drift;
+  const words = t.loop.drift;
   const box = useRef<HTMLDivElement>(null);
   const width = useSize(box)?.width ?? 0;
   if (lines.length === 0) return null;
@@ -61,13 +61,13 @@ function Line({ line, width, name }: { line: DriftLine; width: number; name: str
   const { steps } = line;
   const values = line.values.map(figure);
   const scale = driftScale(steps, values, width, HEIGHT);
-  const label = t.run.drift.line(name, textAt(line, 0), textAt(line, values.length - 1));
+  const label = t.loop.drift.line(name, textAt(line, 0), textAt(line, values.length - 1));
   const { path, dots } = linePath(scale, steps, values);
   return (
     <svg width={width} height={HEIGHT + 12} viewBox={`0 0 ${width} ${HEIGHT + 12}`} role="img" aria-label={label}>
       <title>
         {steps
-          .map((step, at) => `${t.run.place.step(`${step}`)}: ${textAt(line, at)}`)
+          .map((step, at) => `${t.loop.place.step(`${step}`)}: ${textAt(line, at)}`)
           .slice(0, 40)
           .join("\n")}
       </title>

@@ -13,7 +13,7 @@ import tables from "./tables.module.css";
 /** Which stage was compared with which and why; another pairing makes another comparison of the same two runs. */
 export function Pairing({ comparison, verdict }: { comparison: Comparison; verdict: RunVerdict }) {
   const { t, language, format } = useI18n();
-  const words = t.run.pairing;
+  const words = t.loop.pairing;
   const [, navigate] = useLocation();
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
@@ -79,7 +79,7 @@ function CompareButton({ option, busy, onCompare }: { option: string; busy: bool
   const { t } = useI18n();
   return (
     <Button className={styles.button} aria-disabled={busy || undefined} onClick={() => void onCompare(option)}>
-      {t.run.pairing.compare}
+      {t.loop.pairing.compare}
     </Button>
   );
 }
@@ -99,7 +99,7 @@ function Own({
   onCompare: (option: string) => Promise<void>;
 }) {
   const { t } = useI18n();
-  const words = t.run.pairing;
+  const words = t.loop.pairing;
   const [chosen, setChosen] = useState({ left: stages.left[0] ?? "", right: stages.right[0] ?? "" });
   return (
     <form

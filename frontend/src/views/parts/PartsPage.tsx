@@ -52,7 +52,7 @@ export function PartsPage({ comparison, verdict, from }: Props) {
       const commands: Command[] = [{ id: "share", title: t.share.title, group: "share", keys: ["y"], run: () => setSharing(true) }];
       if (first !== null) commands.push({ id: "first-part", title: t.parts.openFirst, group: "move", keys: ["f"], run: openFirst });
       for (const { n, key: name } of keys) {
-        commands.push({ id: `key-${n}`, title: t.run.pipeline.open(name), group: "view", run: () => openTable(n) });
+        commands.push({ id: `key-${n}`, title: t.loop.pipeline.open(name), group: "view", run: () => openTable(n) });
       }
       return commands;
     }, [t, first, openFirst, keys]),
@@ -99,7 +99,7 @@ export function PartsPage({ comparison, verdict, from }: Props) {
         ) : null}
       </div>
       {verdict.parts.length === 0 ? null : <PartsList parts={verdict.parts} first={first} names={names} />}
-      <RunLegend states={states} line={t.run.legend.identical(format.count(identical), format.count(verdict.parts.length))} />
+      <RunLegend states={states} line={t.loop.legend.identical(format.count(identical), format.count(verdict.parts.length))} />
     </div>
   );
 }

@@ -17,7 +17,7 @@ interface Props {
 /** prompts → responses → … → loss: each key with its state, the first that differs marked, what follows from it tied to it. */
 export function Pipeline({ verdict, names, selected, onSelect }: Props) {
   const { t, format } = useI18n();
-  const words = t.run.pipeline;
+  const words = t.loop.pipeline;
   const keys = verdict.key_data;
   const box = useRef<HTMLDivElement>(null);
   const width = useSize(box)?.width ?? 0;

@@ -16,7 +16,7 @@ export function Preconditions({
   names: Record<"left" | "right", string>;
 }) {
   const { t, language, format } = useI18n();
-  const words = t.run.preconditions;
+  const words = t.loop.preconditions;
   const [all, setAll] = useState(false);
   if (preconditions.length === 0) return null;
   const rank = ({ left, right }: Precondition) =>
@@ -72,7 +72,7 @@ function SideState({ state: { state, path, value } }: { state: PreconditionSide 
   const Sign = { ok: Check, failed: X, unknown: Minus }[state];
   return (
     <span className={state === "failed" ? styles.bad : styles.quiet} title={path ?? undefined}>
-      <Sign size={12} strokeWidth={2} aria-hidden="true" /> <b>{t.run.preconditions.states[state]}</b>
+      <Sign size={12} strokeWidth={2} aria-hidden="true" /> <b>{t.loop.preconditions.states[state]}</b>
       {path === null ? null : <span className={styles.set}>{valueText(value)}</span>}
     </span>
   );

@@ -9,7 +9,7 @@ import styles from "./run-legend.module.css";
 /** What the cells mean, and how many of the parts are bad: the footer of the page. Only signs that occur. */
 export function RunLegend({ states, line }: { states: ReadonlySet<CellState>; line: string }) {
   const { t } = useI18n();
-  const words = t.run.legend;
+  const words = t.loop.legend;
   const items: { states: readonly CellState[]; text: string; first?: boolean }[] = [
     { states: ["identical"], text: words.equal },
     { states: ["consistent"], text: words.noise },

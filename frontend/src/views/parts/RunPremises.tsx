@@ -7,7 +7,7 @@ import styles from "../compare/verdict.module.css";
 /** What the answer rests on: same prompts and responses, same parts, settings, what each run's own checks say. */
 export function RunPremises({ verdict }: { verdict: RunVerdict }) {
   const { t, format } = useI18n();
-  const words = t.run.premises;
+  const words = t.loop.premises;
   const premises: { code: string; text: string; ok: boolean }[] = [];
   for (const { key, kind, state } of verdict.key_data) {
     if (kind !== "tokens") continue;

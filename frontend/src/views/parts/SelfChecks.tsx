@@ -11,7 +11,7 @@ import styles from "./tables.module.css";
 /** What each run says of itself alone: those that fail, the others on request. */
 export function SelfChecks({ checks, names }: { checks: readonly SelfCheck[]; names: Record<"left" | "right", string> }) {
   const { t, language, format } = useI18n();
-  const words = t.run.checks;
+  const words = t.loop.checks;
   const [all, setAll] = useState(false);
   if (checks.length === 0) return null;
   const failing = checks.filter(({ state }) => state === "failed");
@@ -26,7 +26,7 @@ export function SelfChecks({ checks, names }: { checks: readonly SelfCheck[]; na
           <span className={styles.aside}>
             <Check className={styles.good} size={12} aria-hidden="true" /> {words.holding(holding, format.count(holding))}{" "}
             <Button look="link" onClick={() => setAll(!all)}>
-              {all ? t.run.preconditions.hide : t.run.preconditions.show}
+              {all ? t.loop.preconditions.hide : t.loop.preconditions.show}
             </Button>
           </span>
         )}

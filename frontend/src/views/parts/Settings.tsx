@@ -13,7 +13,7 @@ const SOME = 10;
 /** The settings that the two runs hold differently, what matters first. */
 export function Settings({ settings, names }: { settings: readonly ConfigurationDifference[]; names: Record<"left" | "right", string> }) {
   const { t, language, format } = useI18n();
-  const words = t.run.settings;
+  const words = t.loop.settings;
   const [all, setAll] = useState(false);
   if (settings.length === 0) return null;
   const some = Math.max(SOME, settings.filter(({ matters }) => matters).length);

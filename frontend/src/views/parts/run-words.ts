@@ -10,7 +10,7 @@ export function placeText(place: Partial<TablePlace>, t: Messages, members: read
   return members
     .map((member) => {
       const value = place[member];
-      return value === null || value === undefined || (member === "id" && value === "0") ? null : t.run.place[member](`${value}`);
+      return value === null || value === undefined || (member === "id" && value === "0") ? null : t.loop.place[member](`${value}`);
     })
     .filter((part) => part !== null)
     .join(" · ");
@@ -18,23 +18,23 @@ export function placeText(place: Partial<TablePlace>, t: Messages, members: read
 
 /** The two lines below a key's name, and what is said of it in full. */
 export function keyLines(data: KeyData, names: Record<"left" | "right", string>, t: Messages, format: (count: number) => string) {
-  const words = t.run.pipeline;
+  const words = t.loop.pipeline;
   const { state, counts, tables, first } = data;
   const bad = format(counts.differs + counts.left_only + counts.right_only);
   switch (state) {
     case "equal":
-      return { state: t.run.keyDataStates.equal, detail: words.equalOf(format(counts.equal), format(tables)) };
+      return { state: t.loop.keyDataStates.equal, detail: words.equalOf(format(counts.equal), format(tables)) };
     case "differs":
       return { state: words.differs(bad, format(tables)), detail: first === null ? "" : placeText(first, t, ["step", "rank"]) };
     case "consequence":
       return {
-        state: t.run.keyDataStates.consequence,
+        state: t.loop.keyDataStates.consequence,
         detail: words.consequenceFrom(bad, format(tables), first === null ? "" : placeText(first, t, ["step"])),
       };
     case "left_only":
-      return { state: words.onlyIn(names.left), detail: t.run.key.tables(tables, format(tables)) };
+      return { state: words.onlyIn(names.left), detail: t.loop.key.tables(tables, format(tables)) };
     case "right_only":
-      return { state: words.onlyIn(names.right), detail: t.run.key.tables(tables, format(tables)) };
+      return { state: words.onlyIn(names.right), detail: t.loop.key.tables(tables, format(tables)) };
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Messages } from "./en";
 
-export const run: Messages["run"] = {
+export const loop: Messages["loop"] = {
   keyDataStates: {
     equal: "相等",
     differs: "有差异",

@@ -1,6 +1,6 @@
 /** Words of the page of an RL run: key data, settings, drift, stages. Counts come in as text already formatted. */
 
-export const run = {
+export const loop = {
   keyDataStates: {
     equal: "equal",
     differs: "differs",
