@@ -352,6 +352,21 @@ def test_ranks_of_one_layout_go_rank_by_rank_into_one_verdict(tmp_path: Path) ->
     assert crossed["verdict"] == "diverged"
 
 
+def test_each_rank_has_a_verdict_of_its_own_where_it_was_compared_alone(tmp_path: Path) -> None:
+    left = steps(0, 1, folder=tmp_path / "l", ranks=(0, 1))
+    right = steps(0, 1, folder=tmp_path / "r", ranks=(0,))
+    steps(0, folder=tmp_path / "r", ranks=(1,))
+    steps(1, folder=tmp_path / "r", norms={1: 9.0}, ranks=(1,))
+    document = compare_paths([left], [right], Options(), quiet).document
+    assert [part["by_rank"] for part in document["parts"]] == [
+        [{"rank": 0, "verdict": "identical"}, {"rank": 1, "verdict": "identical"}],
+        [{"rank": 0, "verdict": "identical"}, {"rank": 1, "verdict": "diverged"}],
+    ]
+    assert [part["verdict"] for part in document["parts"]] == ["identical", "diverged"]
+    # Two against one are compared together: nothing is said of one of them.
+    assert compare_paths([left], [steps(0, folder=tmp_path / "one")], Options(), quiet).document["by_rank"] == []
+
+
 def test_copies_on_two_ranks_are_compared_with_the_one_they_copy(tmp_path: Path) -> None:
     left, right = steps(0, folder=tmp_path / "l", ranks=(0, 1)), steps(0, folder=tmp_path / "r", ranks=(0,))
     for sides in ((left, right), (right, left)):

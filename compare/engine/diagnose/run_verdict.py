@@ -64,6 +64,7 @@ def _row(outcome: Outcome) -> JsonObject:
         "stage": stage,
         "step": step,
         "ranks": [] if document is None else document["left"]["ranks"],
+        "by_rank": [] if document is None else document.get("by_rank", []),  # documents of older versions have none
         "state": "failed" if outcome.error else "done",
         "error": outcome.error,
         "verdict": _verdict(outcome),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -58,7 +58,7 @@ def judge(cases: Sequence[Case], sides: tuple[SideFacts, SideFacts], *, same_inp
         origins += [(index, origin) for origin in found]
     origins.sort(key=lambda entry: (entry[1].pair, entry[0]))
     layers = layers_of(settled)
-    word = "not_comparable" if broken else "diverged" if origins else "identical" if _identical(settled) else "consistent"
+    word = _word(settled, parted=bool(origins), broken=bool(broken))
     told = [_origin(settled[index], origin) for index, origin in origins]
     findings: Sequence[Finding] = [
         *findings_of(settled, layers, premises, same_input=same_input),
@@ -79,6 +79,7 @@ def judge(cases: Sequence[Case], sides: tuple[SideFacts, SideFacts], *, same_inp
         "layers": [_layer(row) for row in layers],
         "findings": [finding.document() for finding in findings],
         "counts": _counts(settled),
+        "by_rank": _by_rank(settled, {index for index, _ in origins}, broken=bool(broken)),
     }
     return PartVerdict(settled, origins, layers, finite(document))
 
@@ -117,6 +118,19 @@ def _side(facts: SideFacts, cases: Sequence[Case], side: int) -> JsonObject:
         "ranks": [rank for case in cases for rank in case.ranks[side]],
         "records": sum(int(case.dumps[side].records.recorded.sum()) for case in cases),
     }
+
+
+def _by_rank(cases: Sequence[Case], parted: Set[int], *, broken: bool) -> list[JsonObject]:
+    """The verdict of each rank that was compared with one rank alone; ``parted``: the cases that hold an origin."""
+    return [
+        {"rank": case.rank, "verdict": _word([case], parted=index in parted, broken=broken)}
+        for index, case in enumerate(cases)
+        if case.rank is not None and all(len(ranks) == 1 for ranks in case.ranks)
+    ]
+
+
+def _word(cases: Sequence[Case], *, parted: bool, broken: bool) -> str:
+    return "not_comparable" if broken else "diverged" if parted else "identical" if _identical(cases) else "consistent"
 
 
 def _identical(cases: Sequence[Case]) -> bool:
