@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -120,7 +120,7 @@ def _side(facts: SideFacts, cases: Sequence[Case], side: int) -> JsonObject:
     }
 
 
-def _by_rank(cases: Sequence[Case], parted: Set[int], *, broken: bool) -> list[JsonObject]:
+def _by_rank(cases: Sequence[Case], parted: set[int], *, broken: bool) -> list[JsonObject]:
     """The verdict of each rank that was compared with one rank alone; ``parted``: the cases that hold an origin."""
     return [
         {"rank": case.rank, "verdict": _word([case], parted=index in parted, broken=broken)}
