@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
-from compare.api import about, comparisons, parts, runs, schema, shares, uploads
+from compare.api import about, comparisons, key_data, parts, runs, schema, shares, uploads
 
 COMPARISON = "comparisons/<slug:slug>/"
 
@@ -23,6 +23,9 @@ urlpatterns = [
     path(COMPARISON + "retry/", comparisons.Retry.as_view()),
     path(COMPARISON + "shares/", shares.ShareLinks.as_view()),
     path(COMPARISON + "shares/<slug:link>/", shares.OneShareLink.as_view()),
+    path(COMPARISON + "key-data/", key_data.Overview.as_view()),
+    path(COMPARISON + "key-data/<int:n>/", key_data.Key.as_view()),
+    path(COMPARISON + "key-data/<int:n>/tables/<int:t>/", key_data.Table.as_view()),
     path(COMPARISON + "tree/", parts.Tree.as_view()),
     path(COMPARISON + "nodes/<int:row>/", parts.Node.as_view()),
     path(COMPARISON + "parts/<int:n>/verdict.json", parts.PartVerdict.as_view()),

@@ -79,6 +79,11 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "not_ready": ("The comparison has no verdict yet", "Wait until it is done"),
     "several_parts": ("The comparison has several parts", "Name one: parts/<n>/"),
     "part_unknown": ("There is no part {n} to look into", "See parts in the verdict for those that both sides hold"),
+    "no_key_data": ("Neither run of this comparison holds key data", "Dump with key_data_dump: true, and send the whole folder"),
+    "key_data_unknown": (
+        "There is no table {t} of key {n}",
+        "See key_data in the verdict for the keys, and key-data/<n>/ for their tables",
+    ),
     "node_unknown": ("There is no row {n}", "See rows in the header of the tree"),
     "export_unknown": ("There is no export called {name}", "See the documentation of the API for those there are"),
     # Work

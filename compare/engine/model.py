@@ -7,7 +7,7 @@ an index into them, and repeated text is stored once and referred to by its inde
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, TypeAlias
 
@@ -20,6 +20,7 @@ Int64: TypeAlias = NDArray[np.int64]
 Float32: TypeAlias = NDArray[np.float32]
 Float64: TypeAlias = NDArray[np.float64]
 Bool: TypeAlias = NDArray[np.bool_]
+JsonObject: TypeAlias = dict[str, Any]
 
 
 class RecordKind(IntEnum):
@@ -205,13 +206,63 @@ class LeftAside:
 
 
 @dataclass(frozen=True, slots=True)
+class KeyData:
+    """The key data of a reinforcement-learning run: one row a table, by key (pipeline order), step, rank, micro_step, id.
+
+    ``step``, ``rank`` and ``micro_step`` are -1 where the tree has no such folder. ``id`` tells the entries of a list ("0", "1" …) or of an
+    object (their names) apart; a table of its own is "0". The numbers of row r are the bytes of ``data`` from ``start[r]`` on, row-major,
+    of ``dtype`` and ``shape``, little-endian; ``start`` is -1 where there is no .npy. ``statistics`` [tables, 4] in the order of
+    ``Statistic``
+    and ``present`` are those of the .json, as in ``SlotTable``. ``shape`` is the .npy's, else the .json's. ``problem``: why the .npy was
+    not read, as JSON ``{code, params, message}``.
+    """
+
+    keys: Sequence[str]
+    key: Int32  # into keys
+    step: Int32
+    rank: Int32
+    micro_step: Int32
+    ids: Sequence[str]
+    id: Int32  # into ids
+    dtypes: Sequence[str]
+    dtype: Int32  # into dtypes: numpy's names ("float32"), -1 = no numbers
+    shapes: Sequence[tuple[int, ...]]
+    shape: Int32  # into shapes, -1 = not known
+    start: Int64
+    statistics: Float64
+    present: UInt8
+    problems: Sequence[str]
+    problem: Int32  # into problems, -1 = none
+    data: UInt8
+
+    def __len__(self) -> int:
+        return len(self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What the trainer was told: nested objects and lists as they were read, and where from."""
+
+    path: str
+    content: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class LoopData:
+    """What a run holds besides dumps. ``requests``: which process, step and rank served or trained on a single request
+    (``keydata.requests``)."""
+
+    key_data: KeyData | None = None
+    configuration: Configuration | None = None
+    requests: Sequence[JsonObject] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Side:
     """All dumps of one run, in pipeline order: by stage, step, rank."""
 
     name: str
     dumps: Sequence[Dump]
     left_aside: Sequence[LeftAside]
-    digest: str  # sha256 over the bytes of every json member read, in reading order: equal digests = the same input
-
-
-JsonObject: TypeAlias = dict[str, Any]
+    digest: str  # sha256 over the bytes of every member read, in reading order: equal digests = the same input
+    loop: LoopData = field(default_factory=LoopData)

@@ -60,3 +60,8 @@ class Options:
             return None, None
         left, colon, right = text.partition(":")
         return (left or None, right or None) if colon else (text, text)
+
+    def numbers(self, name: str) -> tuple[int | None, int | None]:
+        """The choice of a step or rank for each side, as numbers."""
+        left, right = self.each(name)
+        return None if left is None else int(left), None if right is None else int(right)

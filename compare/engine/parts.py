@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from compare.engine.errors import DumpError
+from compare.engine.loop import loop, stage_kind, stage_order
 from compare.engine.options import Options
 
-# Stages read in pipeline order; others follow in the order in which the side holds them.
-PIPELINE = (
-    "actor_generate_sequences",
-    "generate_sequences",
-    "generate",
-    "reference_compute_log_prob",
-    "ref_compute_log_prob",
-    "critic_compute_values",
-    "actor_compute_log_prob",
-    "old_log_prob",
-    "critic_update",
-    "actor_update",
-    "update_actor",
-    "actor_train",
-)
-
 PartKey = tuple[str | None, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class StagePair:
+    """``reason``: same_name, same_kind, train_infer, requests, chosen, only_one. ``used``: compared so; else it is proposed."""
+
+    left: str | None
+    right: str | None
+    reason: str
+    used: bool
 
 
 class Placed(Protocol):
@@ -55,16 +50,52 @@ class Part:
         return "right" if self.left is None else "left" if self.right is None else None
 
 
-def parts_of(left: Sequence[Placed], right: Sequence[Placed], options: Options) -> list[Part]:
-    """Raises DumpError ``no_such_choice`` where a side does not hold what was asked for."""
+def parts_of(
+    left: Sequence[Placed], right: Sequence[Placed], options: Options, requests: Sequence[tuple[int, int]] = ()
+) -> tuple[list[Part], list[StagePair]]:
+    """The parts, and how their stages were paired. ``requests``: dumps (positions on the left and right) known to hold the same request.
+
+    Raises DumpError ``no_such_choice`` where a side does not hold what was asked for.
+    """
     chosen = (_chosen(left, options, 0), _chosen(right, options, 1))
     groups = tuple(_grouped(side, rows) for side, rows in zip((left, right), chosen, strict=True))
-    pairs = _paired(list(groups[0]), list(groups[1]))
+    shared = [(a, b) for a, b in requests if a in chosen[0] and b in chosen[1]]
+    if shared:
+        return _by_request(left, right, groups[0], groups[1], shared)
+    names = [list(dict.fromkeys(stage for stage, _ in group)) for group in groups]
+    stages = pair_stages(names[0], names[1], chosen=options.stage is not None)
     found = []
-    for n, (a, b) in enumerate(pairs):
+    couples = _paired(list(groups[0]), list(groups[1]), stages)
+    known = {(pair.left, pair.right) for pair in stages if pair.used}
+    for pair in dict.fromkeys((a[0], b[0]) for a, b in couples if a is not None and b is not None):
+        if pair not in known:
+            stages.append(StagePair(*pair, "chosen" if options.stage is not None else "only_one", used=True))
+    for n, (a, b) in enumerate(couples):
         ranks = _ranks(left, right, groups[0][a], groups[1][b]) if a is not None and b is not None else []
         found.append(Part(n, a, b, ranks))
-    return found
+    return found, stages
+
+
+def _by_request(
+    left: Sequence[Placed],
+    right: Sequence[Placed],
+    lefts: Mapping[PartKey, Sequence[int]],
+    rights: Mapping[PartKey, Sequence[int]],
+    shared: Sequence[tuple[int, int]],
+) -> tuple[list[Part], list[StagePair]]:
+    """A part for every left one with a known request, its dumps with those that served the same; the rest is on one side only."""
+    partners = dict(reversed(shared))  # of several requests the first counts
+    found: list[Part] = []
+    for key, rows in lefts.items():
+        pairs = [(row, partners[row]) for row in rows if row in partners]
+        other = (right[pairs[0][1]].stage, right[pairs[0][1]].step) if pairs else None
+        found.append(Part(len(found), key, other, [([a], [b]) for a, b in pairs]))
+    taken = {row for part in found for _, rows in part.ranks for row in rows}
+    for key, rows in rights.items():
+        if taken.isdisjoint(rows):
+            found.append(Part(len(found), None, key, []))
+    couples = dict.fromkeys((left[a].stage, right[b].stage) for a, b in shared)
+    return found, [StagePair(a, b, "requests", used=True) for a, b in couples]
 
 
 def left_out(side: Sequence[Placed], options: Options, parts: Sequence[Part], which: int) -> list[PartKey]:
@@ -95,25 +126,61 @@ def _grouped(dumps: Sequence[Placed], rows: Sequence[int]) -> dict[PartKey, list
     def place(key: PartKey) -> tuple[int, int]:
         """What happened first: by step, and within a step along the pipeline."""
         stage, step = key
-        return (step if step is not None else -1, PIPELINE.index(stage) if stage in PIPELINE else len(PIPELINE))
+        return step if step is not None else -1, stage_order(stage)
 
     return {key: groups[key] for key in sorted(groups, key=place)}
 
 
-def _paired(left: Sequence[PartKey], right: Sequence[PartKey]) -> list[tuple[PartKey | None, PartKey | None]]:
+def _paired(left: Sequence[PartKey], right: Sequence[PartKey], stages: Sequence[StagePair]) -> list[tuple[PartKey | None, PartKey | None]]:
+    partner_of = {pair.left: pair.right for pair in stages if pair.used}
     if len(left) == 1 or len(right) == 1:
-        one, many = (left, right) if len(left) == 1 else (right, left)
-        partner = next((key for key in many if key == one[0]), next((key for key in many if key[1] == one[0][1]), many[0]))
-        pair = (one[0], partner) if len(left) == 1 else (partner, one[0])
-        return [pair]
-    pairs: list[tuple[PartKey | None, PartKey | None]] = [(key, key if key in right else None) for key in left]
-    return pairs + [(None, key) for key in right if key not in left]
+        swapped = len(left) != 1
+        one, many = (right[0], left) if swapped else (left[0], right)
+        stage = next((a if swapped else b for a, b in partner_of.items() if one[0] == (b if swapped else a)), one[0])
+        likeliest = min(many, key=lambda key: (key != one, key != (stage, one[1]), key[1] != one[1]))
+        return [(likeliest, one) if swapped else (one, likeliest)]
+    pairs: list[tuple[PartKey | None, PartKey | None]] = []
+    for stage, step in left:
+        partner = (partner_of[stage], step) if stage in partner_of else None
+        pairs.append(((stage, step), partner if partner in right else None))
+    taken = {pair[1] for pair in pairs}
+    return pairs + [(None, key) for key in right if key not in taken]
+
+
+def pair_stages(left: Sequence[str | None], right: Sequence[str | None], *, chosen: bool) -> list[StagePair]:
+    """Which stage of the left side goes with which of the right.
+
+    The same name first; then what two trainers call differently; then, where no stage has a partner, a train stage with the inference stage
+    that does the same forward pass. Where stages do pair by name, train against inference within them is proposed and not used.
+    """
+    if len(left) == 1 and len(right) == 1:
+        reason = "same_name" if left[0] == right[0] else "chosen" if chosen else "only_one"
+        return [StagePair(left[0], right[0], reason, used=True)]
+    found = [StagePair(stage, stage, "same_name", used=True) for stage in left if stage in right]
+    rest = [[stage for stage in side if stage not in other] for side, other in ((left, right), (right, left))]
+    for stage in rest[0]:
+        kind = stage_kind(stage)
+        alike = [[other for other in side if stage_kind(other) == kind] for side in rest]
+        if kind is not None and [len(side) for side in alike] == [1, 1]:
+            found.append(StagePair(stage, alike[1][0], "same_kind", used=True))
+    used = bool(found)
+    for a, b in (*loop().train_infer, *((b, a) for a, b in loop().train_infer)):
+        couples = [(x, y) for x in left if stage_kind(x) == a for y in right if stage_kind(y) == b]
+        if len(couples) == 1:
+            x, y = couples[0]
+            found.append(StagePair(x, y, "train_infer", used=not used))
+            used = True
+    return found
 
 
 def _ranks(
     left: Sequence[Placed], right: Sequence[Placed], a: Sequence[int], b: Sequence[int]
 ) -> list[tuple[Sequence[int], Sequence[int]]]:
-    by_rank = {right[row].rank: row for row in b}
-    if len(a) == len(b) and {left[row].rank for row in a} == set(by_rank):
-        return [([row], [by_rank[left[row].rank]]) for row in a]
+    """Rank by rank where both sides have the same ranks, or as many at a constant distance (an engine on cards of its own); else all."""
+    ranks = [sorted(side[row].rank or 0 for row in rows) for side, rows in ((left, a), (right, b))]
+    if len(set(ranks[0])) == len(a) == len(b) == len(set(ranks[1])):
+        offset = ranks[1][0] - ranks[0][0]
+        if all(y - x == offset for x, y in zip(*ranks, strict=True)):
+            by_rank = {right[row].rank or 0: row for row in b}
+            return [([row], [by_rank[(left[row].rank or 0) + offset]]) for row in a]
     return [(list(a), list(b))]

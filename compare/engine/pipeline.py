@@ -16,16 +16,24 @@ import numpy as np
 
 from compare.engine.diagnose.baseline import Baseline
 from compare.engine.diagnose.case import build_case, measured_self_noise
+from compare.engine.diagnose.run_loop import loop_document
 from compare.engine.diagnose.run_verdict import Outcome, run_verdict
 from compare.engine.diagnose.verdict import PartVerdict, SideFacts, judge
 from compare.engine.errors import Cancelled, DumpError
 from compare.engine.ingest import KEPT_FILE, Progress, Source, inventory, paths_to_sources, read_side
+from compare.engine.ingest.layout import process_of
+from compare.engine.keydata.comparison import compare_key_data
+from compare.engine.keydata.published import FOLDER as KEY_DATA
+from compare.engine.keydata.published import write_key_data
+from compare.engine.keydata.requests import Served, joined
+from compare.engine.keydata.store import read_loop, write_loop
+from compare.engine.loop import stage_kind
 from compare.engine.mapping.read import read_mapping
 from compare.engine.mapping.rules import MappingRules
 from compare.engine.measure.self_noise import SelfNoise
-from compare.engine.model import Dump, JsonObject
+from compare.engine.model import Dump, JsonObject, LoopData
 from compare.engine.options import Options
-from compare.engine.parts import Part, left_out, parts_of
+from compare.engine.parts import Part, StagePair, left_out, parts_of
 from compare.engine.publish import write_part, write_verdict
 from compare.engine.store.dumps import read_dump, write_dump
 
@@ -68,6 +76,7 @@ class _Entry:
     stage: str | None
     step: int | None
     rank: int | None
+    process: int | None  # of an asynchronous rollout
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +88,8 @@ class _Run:
     digest: str
     entries: Sequence[_Entry]
     dump: Callable[[int], Dump]
+    logged: bool  # whether it holds request logs
+    loop: Callable[[], LoopData]  # key data, configuration and request logs; their numbers are opened when asked for
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +98,9 @@ class Plan:
 
     sides: tuple[_Run, _Run]
     parts: Sequence[Part]
+    stages: Sequence[StagePair]
     facts: tuple[SideFacts, SideFacts]
-    exact: bool
+    options: Options
     baseline: _Run | None = None  # a second dump of the left side
     mapping: MappingRules | None = None
 
@@ -120,6 +132,7 @@ def read_run(sources: Sequence[Source], name: str, destination: Path, progress: 
         for number, (dump, entry) in enumerate(zip(side.dumps, document["dumps"], strict=True)):
             progress("store", number / len(side.dumps), {"dumps": number, "of": len(side.dumps)})
             write_dump(dump, folder / entry["folder"])
+        write_loop(side.loop, folder)
         (folder / INVENTORY).write_text(json.dumps(document, ensure_ascii=False, allow_nan=False), "utf-8")
     return document
 
@@ -147,16 +160,29 @@ def compare_part(plan: Plan, n: int, destination: Path, progress: Progress, on_v
     return verdict.document
 
 
-def reduce_parts(plan: Plan, documents: Mapping[int, JsonObject], errors: Mapping[int, JsonObject], read_s: float = 0.0) -> JsonObject:
-    """The verdict over the parts: ``documents`` by number, ``errors`` of those that could not be compared.
+def reduce_parts(
+    plan: Plan, documents: Mapping[int, JsonObject], errors: Mapping[int, JsonObject], folder: Path | None = None, read_s: float = 0.0
+) -> JsonObject:
+    """The verdict over the parts: ``documents`` by number, ``errors`` of those that could not be compared. Key data and configurations are
+    compared here; what a reader may ask of them is written below ``folder``.
 
-    Where one part was compared and the plan has no other, that is its verdict; else a run verdict.
+    Where one part was compared and the plan has no other, that is its verdict, unless both sides hold key data too; else a run verdict.
     """
+    loops = (plan.sides[0].loop(), plan.sides[1].loop())
+    tables = (None, None) if plan.options.stage is not None else (loops[0].key_data, loops[1].key_data)
     timing = _total(documents.values(), read_s)
-    if len(plan.parts) == 1 and documents:
+    if len(plan.parts) == 1 and documents and None in tables:
         return {**documents[plan.parts[0].n], "timing": timing}
+    begin = time.perf_counter()
+    comparison = compare_key_data(*tables, plan.options.numbers("step"), plan.options.numbers("rank"))
+    loop = loop_document(comparison, (loops[0].configuration, loops[1].configuration), plan.parts)
+    timing["measure_s"] = round(timing["measure_s"] + time.perf_counter() - begin, 4)
+    if folder is not None and comparison.keys:
+        shutil.rmtree(folder / KEY_DATA, ignore_errors=True)
+        with _appearing(folder / KEY_DATA) as making:
+            write_key_data(comparison, loop["key_data"], making)
     outcomes = [Outcome(part, documents.get(part.n), errors.get(part.n)) for part in plan.parts]
-    return run_verdict(outcomes, plan.facts, timing)
+    return run_verdict(outcomes, plan.facts, timing, loop, plan.stages)
 
 
 def compare_runs(
@@ -178,7 +204,7 @@ def compare_runs(
     def judged(part: int, document: JsonObject) -> None:
         documents[part] = document
         if len(documents) == len(plan.compared):
-            told.append(reduce_parts(plan, documents, {}))
+            told.append(reduce_parts(plan, documents, {}, folder))
             on_verdict(told[0])
 
     with _appearing(destination) as folder:
@@ -186,7 +212,7 @@ def compare_runs(
         for part in plan.compared:
             compare_part(plan, part.n, folder / "parts" / str(part.n), progress, partial(judged, part.n))
         if not told:  # no part is on both sides
-            told.append(reduce_parts(plan, {}, {}))
+            told.append(reduce_parts(plan, {}, {}, folder))
             on_verdict(told[0])
         write_verdict(told[0], folder)
     return told[0]
@@ -201,33 +227,74 @@ def compare_paths(left: Sequence[Path], right: Sequence[Path], options: Options,
     plan = _plan(sides, options, baseline)
     judged = [(part, None if part.only is not None else _judge(plan, part, progress)) for part in plan.parts]
     documents = {part.n: verdict.document for part, verdict in judged if verdict is not None}
-    return Comparison(reduce_parts(plan, documents, {}, read_s), judged)
+    return Comparison(reduce_parts(plan, documents, {}, read_s=read_s), judged)
 
 
 def _read(paths: Sequence[Path], progress: Progress) -> _Run:
     name = " + ".join(path.resolve().name for path in paths)
     side = read_side(paths_to_sources(paths), name, progress)
     document = inventory(side, 0)
-    return _Run(side.name, document["role"], side.digest, _entries(document), side.dumps.__getitem__)
+    return _Run(
+        side.name, document["role"], side.digest, _entries(document), side.dumps.__getitem__, bool(side.loop.requests), lambda: side.loop
+    )
 
 
 def _stored(folder: Path) -> _Run:
     document: JsonObject = json.loads((folder / INVENTORY).read_text("utf-8"))
     entries = _entries(document)
-    return _Run(document["name"], document["role"], document["digest"], entries, lambda row: read_dump(folder / entries[row].folder))
+    return _Run(
+        document["name"],
+        document["role"],
+        document["digest"],
+        entries,
+        lambda row: read_dump(folder / entries[row].folder),
+        bool(document.get("requests")),
+        lambda: read_loop(folder),
+    )
 
 
 def _entries(document: JsonObject) -> list[_Entry]:
-    return [_Entry(entry["folder"], entry["stage"], entry["step"], entry["rank"]) for entry in document["dumps"]]
+    return [
+        _Entry(entry["folder"], entry["stage"], entry["step"], entry["rank"], process_of(entry["place"])) for entry in document["dumps"]
+    ]
 
 
 def _plan(sides: tuple[_Run, _Run], options: Options, baseline: _Run | None) -> Plan:
     roles = (options.left_role or sides[0].role, options.right_role or sides[1].role)
     entries = (sides[0].entries, sides[1].entries)
-    parts = parts_of(*entries, options)
+    parts, stages = parts_of(*entries, options, _requests(sides))
     facts = tuple(SideFacts(side.name, roles[i], left_out(entries[i], options, parts, i)) for i, side in enumerate(sides))
     mapping = read_mapping(options.mapping).facing(roles) if options.mapping else None
-    return Plan(sides, parts, (facts[0], facts[1]), options.exact, baseline, mapping)
+    return Plan(sides, parts, stages, (facts[0], facts[1]), options, baseline, mapping)
+
+
+def _requests(sides: tuple[_Run, _Run]) -> list[tuple[int, int]]:
+    """Positions of the two sides' dumps that hold the same request, where request logs say so; nothing where one run is on both sides."""
+    if sides[0].digest == sides[1].digest or not any(side.logged for side in sides):
+        return []
+    logs = [row for side in sides for row in side.loop().requests]
+    found: list[tuple[int, int]] = []
+    for train, infer in ((0, 1), (1, 0)):
+        for trained, served in joined(logs, logs):
+            a = [n for n, entry in enumerate(sides[train].entries) if _trained(entry, trained)]
+            b = [n for n, entry in enumerate(sides[infer].entries) if _serving(entry, served)]
+            if len(a) == 1 and len(b) == 1:
+                found.append((a[0], b[0]) if train == 0 else (b[0], a[0]))
+        if found:
+            break
+    return found
+
+
+def _trained(entry: _Entry, place: Served) -> bool:
+    return (
+        stage_kind(entry.stage) != "generate"
+        and entry.process in (None, place.process)
+        and (entry.step, entry.rank) == (place.step, place.rank)
+    )
+
+
+def _serving(entry: _Entry, place: Served) -> bool:
+    return entry.process is not None and (entry.process, entry.step, entry.rank) == (place.process, place.step, place.rank)
 
 
 @np.errstate(all="ignore")  # NaN, Inf and zero denominators are decided by rule (measure.statistics), not by numpy's warnings
@@ -244,7 +311,7 @@ def _judge(plan: Plan, part: Part, progress: Progress) -> PartVerdict:
         dumps = [left.dump(row) for row in a], [right.dump(row) for row in b]
         again = [] if plan.baseline is None or same_baseline else _again(plan.baseline, [left.entries[row] for row in a])
         measured.append(measured_self_noise(dumps[0], again, spent, progress) if again else None)
-        asked = partial(build_case, primary=plan.primary, exact=plan.exact, mapping=plan.mapping, namer=plan.namer)
+        asked = partial(build_case, primary=plan.primary, exact=plan.options.exact, mapping=plan.mapping, namer=plan.namer)
         cases.append(asked(*dumps, spent=spent, watch=progress, self_noise=measured[-1]))
     progress("diagnose", 0.0, numbers)
     begin = time.perf_counter()

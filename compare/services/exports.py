@@ -8,7 +8,7 @@ from http import HTTPStatus
 from pathlib import Path
 
 from compare.models import Comparison
-from compare.services import comparisons
+from compare.services import comparisons, key_data
 from compare.services.refusals import Refusal
 
 
@@ -20,7 +20,11 @@ class Export:
     find: Callable[[Comparison], Path | None]
 
 
-EXPORTS = {"verdict.json": Export("application/json", comparisons.verdict_file)}
+XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+EXPORTS = {
+    "verdict.json": Export("application/json", comparisons.verdict_file),
+    "keydata.xlsx": Export(XLSX, key_data.workbook),
+}
 
 
 def find(comparison: Comparison, name: str) -> tuple[Path, str]:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from compare.engine.diagnose.findings import Finding
+from compare.engine.diagnose.run_drift import Drift, stage_drifts
 from compare.engine.diagnose.verdict import SideFacts, finite
 from compare.engine.diagnose.words import Text, both, short
+from compare.engine.loop import stage_kind
 from compare.engine.model import JsonObject
-from compare.engine.parts import Part, PartKey
+from compare.engine.parts import Part, PartKey, StagePair
 
 SCHEMA = "probe-web/run-verdict/1"
 NAMED_FAILURES = 3  # how many failed parts the headline names; the rows have them all
@@ -26,25 +29,41 @@ class Outcome:
     error: JsonObject | None = None
 
 
-def run_verdict(outcomes: Sequence[Outcome], facts: tuple[SideFacts, SideFacts], timing: JsonObject) -> JsonObject:
+def run_verdict(
+    outcomes: Sequence[Outcome],
+    facts: tuple[SideFacts, SideFacts],
+    timing: JsonObject,
+    loop: JsonObject | None = None,
+    stages: Sequence[StagePair] = (),
+) -> JsonObject:
+    """``loop``: what ``run_loop.loop_document`` says of key data and configurations; ``stages``: how stages were paired."""
+    loop = loop or {}
     rows = [_row(outcome) for outcome in outcomes]
-    word = _word([row["verdict"] for row in rows])
+    documents = {outcome.part.n: outcome.document for outcome in outcomes if outcome.document is not None}
+    word = _word([row["verdict"] for row in rows], loop.get("verdict"))
+    table = loop.get("first")
     bad = next((row for row in rows if row["verdict"] == "diverged"), None)
-    first = None if bad is None else _first(bad)
-    judged = [outcome.document for outcome in outcomes if outcome.document is not None]
+    first = _chain(table, rows) if table else None if bad is None else _first(bad)
+    judged = list(documents.values())
     sides = {
         name: {**judged[0][name], "step": None, "stage": None} if judged else {"name": facts[index].name, "role": facts[index].role}
         for index, name in enumerate(("left", "right"))
     }
+    drifts = stage_drifts(rows, documents)
     document = {
         "schema": SCHEMA,
         **sides,
         "verdict": word,
-        "headline": _with_failures(_headline(word, rows, first), [row for row in rows if row["state"] == "failed"]),
-        "configurations": [],
-        "key_data": [],
-        "parts": rows,
+        "headline": _with_failures(_headline(word, rows, first, loop), [row for row in rows if row["state"] == "failed"]),
         "first": first,
+        "configurations": loop.get("configurations", []),
+        "preconditions": loop.get("preconditions", []),
+        "key_data": loop.get("key_data", []),
+        "checks": loop.get("checks", []),
+        "stage_pairs": [_stages(pair, rows) for pair in stages],
+        "drift": [*loop.get("drift", []), *(drift.document() for drift in drifts)],
+        "findings": [*loop.get("findings", []), *_findings(table, first, rows, drifts)],
+        "parts": rows,
         "timing": timing,
     }
     return finite(document)
@@ -80,13 +99,92 @@ def _verdict(outcome: Outcome) -> str:
     return "not_comparable" if outcome.part.only is None else f"{outcome.part.only}_only"
 
 
-def _word(words: Sequence[str]) -> str:
+def _word(words: Sequence[str], tables: str | None) -> str:
+    """Of the parts and of the key data (None: no table on both sides)."""
     compared = [word for word in words if not word.endswith("_only")]
-    if "diverged" in compared:
+    if "diverged" in compared or tables == "diverged":
         return "diverged"
-    if not compared or "not_comparable" in compared:  # what could not be compared must not hide behind what could
+    if not (compared or tables) or "not_comparable" in compared:  # what could not be compared must not hide behind what could
         return "not_comparable"
-    return "identical" if all(word == "identical" for word in words) else "consistent"
+    return "identical" if all(word == "identical" for word in (*words, tables or "identical")) else "consistent"
+
+
+def _chain(table: JsonObject, rows: Sequence[JsonObject]) -> JsonObject:
+    """From the first table that differs to the stage that makes it, and to the first module inside."""
+    row = _maker(table, rows) or {}
+    place = row.get("first_divergence") or row.get("first_difference") or {}
+    return {
+        "key_data": table["key"],
+        "stage": row.get("stage"),
+        "step": table["step"],
+        "rank": table["rank"] if table["rank"] is not None else place.get("rank"),
+        "module": place.get("module"),
+    }
+
+
+def _maker(table: JsonObject, rows: Sequence[JsonObject]) -> JsonObject | None:
+    """The part of the stage that makes the table, in the table's step."""
+    made = [row for row in rows if row["step"] == table["step"] and table["stage"] and stage_kind(row["stage"]) == table["stage"]]
+    return next((row for row in made if row["verdict"] == "diverged"), made[0] if made else None)
+
+
+def _stages(pair: StagePair, rows: Sequence[JsonObject]) -> JsonObject:
+    """How a stage of the left side was paired, or could be. ``option`` is None where the folders are called nothing that can be chosen."""
+    steps = [{row[side]["step"] for row in rows if row[side] and row[side]["stage"] == stage} for side, stage in _sides_of(pair)]
+    parts = sum(
+        bool(row["left"] and row["right"] and (row["left"]["stage"], row["right"]["stage"]) == (pair.left, pair.right)) for row in rows
+    )
+    return {
+        "left": pair.left,
+        "right": pair.right,
+        "reason": pair.reason,
+        "used": pair.used,
+        "parts": parts if pair.used else len(steps[0] & steps[1]),
+        "option": f"{pair.left}:{pair.right}" if pair.left and pair.right else None,
+        "text": REASONS[pair.reason],
+    }
+
+
+def _sides_of(pair: StagePair) -> tuple[tuple[str, str | None], tuple[str, str | None]]:
+    return ("left", pair.left), ("right", pair.right)
+
+
+REASONS: dict[str, Text] = {
+    "same_name": both("the same stage on both sides", "两侧为同一阶段"),
+    "same_kind": both("the same stage under another name", "同一阶段，名称不同"),
+    "train_infer": both(
+        "train against inference: the trainer's forward pass over what the engine generated", "训练对推理：训练端对推理端生成内容的前向计算"
+    ),
+    "requests": both("dumps of the same request, by the request logs", "依据请求日志，两侧为同一请求的数据"),
+    "chosen": both("chosen with the option stage", "由选项 stage 指定"),
+    "only_one": both("one side holds nothing else of that step", "一侧在该步只有这一个阶段"),
+}
+
+
+def _findings(table: JsonObject | None, first: JsonObject | None, rows: Sequence[JsonObject], drifts: Sequence[Drift]) -> list[JsonObject]:
+    found: list[Finding] = []
+    row = _maker(table, rows) if table else None
+    if table and first and row is not None and row["verdict"] in ("identical", "consistent") and row["first_difference"] is None:
+        found.append(
+            Finding(
+                "stage_agrees",
+                "info",
+                both(
+                    f"{first['stage']} agrees at step {first['step']} although {first['key_data']} differs: look between its "
+                    "last module and the table (log-softmax, temperature, masking), or below what statistics can see",
+                    f"{first['key_data']} 不同，但 {first['stage']} 在第 {first['step']} 步一致：问题可能在最后一个模块与该表之间"
+                    "（log-softmax、温度、掩码），或小于统计量可见的范围",
+                ),
+                evidence={"part": row["n"]},
+            )
+        )
+    bad = {row["stage"] for row in rows if row["verdict"] == "diverged"}
+    found += [
+        Finding(f"drift_{drift.kind}", "info", drift.text, evidence={"stage": drift.stage})
+        for drift in drifts
+        if drift.stage in bad and drift.kind != "none"
+    ]
+    return [finding.document() for finding in found]
 
 
 def _first(row: JsonObject) -> JsonObject:
@@ -94,9 +192,11 @@ def _first(row: JsonObject) -> JsonObject:
     return {"key_data": None, "stage": row["stage"], "step": row["step"], "rank": place.get("rank"), "module": place.get("module")}
 
 
-def _headline(word: str, rows: Sequence[JsonObject], first: JsonObject | None) -> Text:
+def _headline(word: str, rows: Sequence[JsonObject], first: JsonObject | None, loop: JsonObject) -> Text:
     compared = [row for row in rows if row["verdict"] in ("identical", "consistent")]
     apart = len(rows) - len(compared)
+    if first is not None and first["key_data"] is not None:
+        return _table_headline(first, loop["first"])
     if first is not None:
         stage = f"{first['stage']}, " if first["stage"] else ""
         module = short(first["module"] or "(root)")
@@ -115,9 +215,28 @@ def _headline(word: str, rows: Sequence[JsonObject], first: JsonObject | None) -
         )
     said = {"identical": both("Identical", "完全一致"), "consistent": both("Consistent", "一致")}[word]
     others = both(f"; {apart} could not be compared", f"；{apart} 个部分无法比较") if apart else both("", "")
+    tables = loop.get("tables", 0) if loop.get("verdict") else 0
+    if tables and not rows:
+        return both(
+            f"{said['en']} — {tables} key-data tables compared, no number differs",
+            f"{said['zh']} — 比较了 {tables} 个关键数据表，没有不同的数值",
+        )
+    also = both(f" and {tables} key-data tables", f"和 {tables} 个关键数据表") if tables else both("", "")
     return both(
-        f"{said['en']} — {len(compared)} parts compared, nothing beyond noise{others['en']}",
-        f"{said['zh']} — 比较了 {len(compared)} 个部分，没有超出噪声的差异{others['zh']}",
+        f"{said['en']} — {len(compared)} parts{also['en']} compared, nothing beyond noise{others['en']}",
+        f"{said['zh']} — 比较了 {len(compared)} 个部分{also['zh']}，没有超出噪声的差异{others['zh']}",
+    )
+
+
+def _table_headline(first: JsonObject, table: JsonObject) -> Text:
+    since, meaning = table["since"], table["meaning"]
+    inside = both("", "")
+    if first["module"]:
+        module = short(first["module"])
+        inside = both(f"; inside {first['stage']}: {module}", f"；{first['stage']} 内首先是 {module}")
+    return both(
+        f"First difference: {first['key_data']} {since['en']} — {meaning['en']}{inside['en']}",
+        f"首个差异：{first['key_data']} {since['zh']}不同 — {meaning['zh']}{inside['zh']}",
     )
 
 

@@ -30,6 +30,7 @@ from compare.engine.ingest.layout import DUMP_FILES, is_tensor, numbered_folders
 from compare.engine.ingest.member import Member
 from compare.engine.ingest.source import Meter, Source
 from compare.engine.ingest.streams import Guarded, Readable, Slice
+from compare.engine.keydata.places import is_wanted
 from compare.engine.model import KEPT, LeftAside, Packing
 
 UNPACKED = 0.3  # the share of reading that unpacking a tar.gz is told as
@@ -291,7 +292,7 @@ def safe_path(name: str, where: str) -> str:
 
 def _is_read(path: str, *, nested: bool) -> bool:
     """Whether a member's bytes may be wanted; archives are wanted in archives that are not nested themselves."""
-    return path.lower().endswith(READ_SUFFIXES) or (not nested and _is_archive(path))
+    return path.lower().endswith(READ_SUFFIXES) or is_wanted(path) or (not nested and _is_archive(path))
 
 
 def _is_archive(path: str) -> bool:

@@ -25,16 +25,16 @@ FLOAT_DTYPES = ("float16", "bfloat16", "float32", "float64", "float8_e4m3fn", "f
 def inventory(side: Side, total_bytes: int) -> JsonObject:
     """The inventory document of a run (``docs/architecture.md``). ``total_bytes`` is the size of what was uploaded."""
     role, evidence = role_of(side.dumps)
-    first = side.dumps[0]
+    first = side.dumps[0] if side.dumps else None
     return {
         "format": FORMAT,
         "name": side.name,
         "role": role,
         "role_evidence": evidence,
-        "framework": first.framework,
+        "framework": first.framework if first else None,
         "wrapping": _wrapping(side.dumps),
-        "task": first.task,
-        "level": first.level,
+        "task": first.task if first else None,
+        "level": first.level if first else None,
         "dtype": _dtype(side.dumps),
         "stages": _distinct(dump.stage for dump in side.dumps),
         "steps": sorted(_distinct(dump.step for dump in side.dumps)),
@@ -70,9 +70,21 @@ def inventory(side: Side, total_bytes: int) -> JsonObject:
             if not there
         ],
         "notes": [notes.document(note) for note in notes.merged(note for dump in side.dumps for note in dump.notes)],
+        "key_data": _key_data(side),
+        "configuration": side.loop.configuration.path if side.loop.configuration else None,
+        "requests": len(side.loop.requests),
         "left_aside": [{"path": left.path, "reason": left.reason} for left in side.left_aside],
         "digest": side.digest,
     }
+
+
+def _key_data(side: Side) -> JsonObject | None:
+    """Which keys, steps and ranks the tables between the stages are there for."""
+    table = side.loop.key_data
+    if table is None:
+        return None
+    numbers = {name: [int(n) for n in np.unique(getattr(table, name)) if n >= 0] for name in ("step", "rank")}
+    return {"keys": list(table.keys), "steps": numbers["step"], "ranks": numbers["rank"], "tables": len(table)}
 
 
 def _records(dump: Dump) -> int:

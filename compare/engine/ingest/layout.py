@@ -10,13 +10,14 @@ from pathlib import PurePath
 
 from compare.engine.errors import DumpError, printable
 from compare.engine.ingest.member import Member
+from compare.engine.loop import is_stage, stage_order
 from compare.engine.model import LeftAside
 
 STEP = re.compile(r"step_?([0-9]{1,9})")
 RANK = re.compile(r"rank_?([0-9]{1,9})?")
 PROCESS = re.compile(r"(?:proc|pid)_?([0-9]{1,9})")
 NUMBER = re.compile(r"[0-9]+")
-KEY_DATA = re.compile(r"(?:^|/)data/[^/]+/step_?[0-9]{1,9}/rank_?[0-9]{1,9}/|/micro_step_?[0-9]")
+ROLLOUT_PROCESS = re.compile(r"(?:^|/)([0-9]{1,9})/step_?[0-9]{1,9}/")
 
 DUMP, DEBUG, CONSTRUCT, STACK = "dump.json", "debug.json", "construct.json", "stack.json"
 DATABASE = ".vis.db"
@@ -25,19 +26,6 @@ TENSOR_SUFFIXES = (".pt", ".npy")
 TENSOR_FOLDER = "dump_tensor_data"
 # MindSpore's two ways of running, each with steps of its own.
 MODES = frozenset({"graph", "pynative"})
-
-# Words in the folder names that reinforcement-learning trainers give the stages of a step, in the order the stages run.
-STAGES = (
-    (frozenset({"update", "train", "training"}), 5),
-    (frozenset({"generate", "generation", "rollout", "sequences"}), 0),
-    (frozenset({"ref", "reference"}), 1),
-    (frozenset({"reward", "rm"}), 2),
-    (frozenset({"values", "value", "critic"}), 3),
-    (frozenset({"log", "prob", "probs", "logprob", "logprobs", "actor", "old"}), 4),
-)
-# "train" alone names a side of a comparison, not a stage.
-STAGE_WORDS = frozenset().union(*(words for words, _ in STAGES)) - {"train", "training"}
-LAST_STAGE = 6
 
 
 @dataclass(slots=True)
@@ -75,8 +63,9 @@ class Place:
         return next(iter(self.files.values())).place
 
 
-def arrange(members: Iterable[Member], left_aside: list[LeftAside], name: str) -> list[Place]:
-    """The dumps among the members, in pipeline order. Everything else goes to ``left_aside`` with a reason.
+def arrange(members: Iterable[Member], left_aside: list[LeftAside], name: str, *, optional: bool = False) -> list[Place]:
+    """The dumps among the members, in pipeline order. Everything else goes to ``left_aside`` with a reason. There may be none where
+    that is ``optional``.
 
     Without any dump, a database that graph_visualize made of dumps is the one place. Raises DumpError: no_dump, rank_twice, file_twice,
     two_roots, several_processes, database_unfinished.
@@ -106,7 +95,7 @@ def arrange(members: Iterable[Member], left_aside: list[LeftAside], name: str) -
             beside.tensors[member.name] = member
     dumps = [place for place in places.values() if place.main is not None]
     if not dumps:
-        dumps, rest = _database(rest) or _lone_json(rest, name)
+        dumps, rest = _database(rest) or (([], rest) if optional else _lone_json(rest, name))
     for place in places.values():
         if place.main is None:
             left_aside.extend(LeftAside(printable(member.path), "no_dump_beside") for member in place.files.values())
@@ -143,6 +132,12 @@ def locate(origin: int, folder: str) -> Place:
     return Place(origin, folder, "/".join(steps), whole, step, rank, process, writer, inner)
 
 
+def process_of(place: str) -> int | None:
+    """The process folder of an asynchronous rollout that a dump lies in: 4711 in ``generate/4711/step3/rank0/dump.json``."""
+    found = ROLLOUT_PROCESS.search(place)
+    return None if found is None else int(found[1])
+
+
 def numbered_folders(folder: PurePath) -> str:
     """``stepN/rankN/``, ``stepN/`` or ``rankN/``: the numbers that a folder's own place says."""
     kept: list[str] = []
@@ -154,29 +149,15 @@ def numbered_folders(folder: PurePath) -> str:
     return "".join(f"{name}/" for name in kept)
 
 
-def is_stage(folder: str) -> bool:
-    return not STAGE_WORDS.isdisjoint(_words(folder))
-
-
 def is_tensor(path: str) -> bool:
     """Whether a file lies where the dumper puts the values of tensors."""
     folder, _, name = path.rpartition("/")
     return name.lower().endswith(TENSOR_SUFFIXES) and folder.rpartition("/")[2] == TENSOR_FOLDER
 
 
-def stage_order(stage: str | None) -> int:
-    """Where a stage stands in the pipeline: generate, reference, reward, values, old log prob, update, then others."""
-    if stage is None:
-        return LAST_STAGE
-    words = set(_words(stage))
-    return next((order for known, order in STAGES if not known.isdisjoint(words)), LAST_STAGE)
-
-
 def reason(member: Member) -> str:
     """Why a file that is no part of a dump was not read."""
     name = member.name.lower()
-    if name == "configurations.json" or KEY_DATA.search(member.path):
-        return "key_data"
     if name.endswith(TENSOR_SUFFIXES):
         return "tensor_without_slot"
     if name.endswith(DATABASE):
@@ -206,10 +187,6 @@ def _step(steps: list[str]) -> int | None:
         steps.pop()
         return int(found[1])
     return None
-
-
-def _words(folder: str) -> list[str]:
-    return re.split(r"[^a-z]+", folder.lower())
 
 
 def _top(folder: str) -> str:

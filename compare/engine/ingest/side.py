@@ -14,6 +14,7 @@ from compare.engine.errors import DumpError, os_error, printable
 from compare.engine.ingest import construct as constructs
 from compare.engine.ingest.archive import Expander
 from compare.engine.ingest.layout import CONSTRUCT, DATABASE, STACK, Place, arrange, reason
+from compare.engine.ingest.loop_files import claim, read_loop
 from compare.engine.ingest.member import Member, Reading, new_digest
 from compare.engine.ingest.records import read_dump, tables
 from compare.engine.ingest.source import Meter, Progress, Source
@@ -37,17 +38,20 @@ def read_side(sources: Sequence[Source], name: str, progress: Progress | None = 
         raise DumpError("empty_side", shown)
     with Expander(meter, kept) as expander:
         expander.add(sources)
-        places = arrange(expander.members, expander.left_aside, shown)
-        meter.phase(sum(member.size for place in places for member in place.files.values()), until=1.0)
+        found = claim(expander.members)
+        places = arrange(found.others, expander.left_aside, shown, optional=bool(found.tables))
+        size = sum(member.size for place in places for member in place.files.values())
+        meter.phase(size + sum(member.size for member in found.members), until=1.0)
         digest = new_digest()
         dumps = [with_tensors(dump, place.tensors) for place in places for dump in _dumps(place, meter, digest)]
         unused = (member for place in places for member in place.tensors.values())
         expander.left_aside.extend(LeftAside(printable(member.path), reason(member)) for member in unused)
+        loop = read_loop(found, lambda member: opened(member, meter, digest), expander.left_aside)
         left_aside = sorted(expander.left_aside, key=lambda left: (left.path, left.reason))
-    if not any(len(dump.records) for dump in dumps):
+    if dumps and loop.key_data is None and not any(len(dump.records) for dump in dumps):
         raise DumpError("empty_side", dumps[0].place)
     meter.report()
-    return Side(name=name, dumps=dumps, left_aside=left_aside, digest=digest.hexdigest())
+    return Side(name=name, dumps=dumps, left_aside=left_aside, digest=digest.hexdigest(), loop=loop)
 
 
 def _dumps(place: Place, meter: Meter, digest: Any) -> Iterator[Dump]:
@@ -55,19 +59,19 @@ def _dumps(place: Place, meter: Meter, digest: Any) -> Iterator[Dump]:
     if main is None:
         return
     if DATABASE in place.files:
-        with _opened(main, meter, digest) as reading:
+        with opened(main, meter, digest) as reading:
             yield from read_database(reading.read, main.place, meter)
     else:
         yield _read(place, main, meter, digest)
 
 
 def _read(place: Place, dump_file: Member, meter: Meter, digest: Any) -> Dump:
-    with _opened(dump_file, meter, digest) as reading:
+    with opened(dump_file, meter, digest) as reading:
         found = read_dump(reading.read, dump_file.place)
     records = found.records
     construct = constructs.Construct(records)
     if CONSTRUCT in place.files:
-        with _opened(place.files[CONSTRUCT], meter, digest) as reading:
+        with opened(place.files[CONSTRUCT], meter, digest) as reading:
             construct.read(reading.read, place.files[CONSTRUCT].place)
     if found.task == STRUCTURE and not len(records):
         construct.record_all()
@@ -76,7 +80,7 @@ def _read(place: Place, dump_file: Member, meter: Meter, digest: Any) -> Dump:
     rows = len(records)
     stack, stacks = np.full(rows, -1, dtype=np.int32), list[str]()
     if STACK in place.files:
-        with _opened(place.files[STACK], meter, digest) as reading:
+        with opened(place.files[STACK], meter, digest) as reading:
             stack, stacks = read_stacks(reading.read, place.files[STACK].place, records.rows, rows)
     return Dump(
         place=dump_file.place,
@@ -94,7 +98,7 @@ def _read(place: Place, dump_file: Member, meter: Meter, digest: Any) -> Dump:
 
 
 @contextmanager
-def _opened(member: Member, meter: Meter, digest: Any) -> Iterator[Reading]:
+def opened(member: Member, meter: Meter, digest: Any) -> Iterator[Reading]:
     with ExitStack() as opened:
         try:
             stream = opened.enter_context(member.open())

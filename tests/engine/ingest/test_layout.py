@@ -9,7 +9,8 @@ import pytest
 
 from compare.engine.errors import DumpError
 from compare.engine.ingest import paths_to_sources, read_side
-from compare.engine.ingest.layout import locate, stage_order
+from compare.engine.ingest.layout import locate
+from compare.engine.loop import stage_order
 from compare.engine.model import Side
 from tests.engine.ingest.dumps import CORPUS, dump_json, read, write, zip_bytes
 
@@ -85,17 +86,11 @@ def test_dumps_come_by_stage_in_pipeline_order_then_step_then_rank(tmp_path: Pat
         for step in (2, 10)
         for rank in (0, 1)
     ]
-    assert [stage_order(stage) for stage in ("generate", "ref_log_prob", "values", "old_log_prob", "actor_train", "eval")] == [
-        0,
-        1,
-        3,
-        4,
-        5,
-        6,
-    ]
+    stages = ["generate", "ref_log_prob", "reward", "values", "old_log_prob", "critic_update", "actor_train", "eval"]
+    assert sorted(sorted(stages), key=stage_order) == stages
 
 
-def test_a_real_reinforcement_learning_run_has_its_stages_and_leaves_its_tables_aside() -> None:
+def test_a_real_reinforcement_learning_run_has_its_stages_and_leaves_nothing_aside() -> None:
     side = read_side(paths_to_sources([CORPUS / "rl_run_a.zip"]), "a")
     assert list(dict.fromkeys(dump.stage for dump in side.dumps)) == [
         "actor_generate_sequences",
@@ -103,10 +98,10 @@ def test_a_real_reinforcement_learning_run_has_its_stages_and_leaves_its_tables_
         "actor_compute_log_prob",
         "actor_update",
     ]
-    assert {left.reason for left in side.left_aside} == {"key_data"}
+    assert not side.left_aside
+    assert side.loop.key_data is not None
     with zipfile.ZipFile(CORPUS / "rl_run_a.zip") as files:
-        dumped = [name for name in files.namelist() if name.split("/")[-1] in ("dump.json", "construct.json", "stack.json")]
-        assert len(side.left_aside) == len(files.namelist()) - len(dumped)
+        assert len(side.loop.key_data) == sum(name.endswith(".npy") for name in files.namelist()) == 51
 
 
 def test_helper_processes_beside_ranks_are_left_aside(tmp_path: Path) -> None:
@@ -160,13 +155,12 @@ def test_everything_else_is_left_aside_with_its_reason(tmp_path: Path) -> None:
     extra = {
         "run/step0/rank0/dump_tensor_data/a.npy": "tensor_without_slot",
         "run/step0/rank0/dump_error_info.log": "log",
-        "run/update_actor_log.jsonl": "request_log",
-        "run/4711/dispatch_log.jsonl": "request_log",
-        "run/data/loss/step0/rank0/loss.json": "key_data",
+        "run/other_log.jsonl": "request_log",
+        "run/data/loss/step0/rank0/loss.json": "key_data_not_read",
         "run/compare.vis.db": "database_beside_dumps",
-        "run/configurations.json": "key_data",
-        "run/data/loss/step0/rank0/micro_step0/loss.json": "key_data",
-        "run/data/loss/step0/rank0/micro_step0/loss.npy": "key_data",
+        "run/configurations.json": "no_configuration",
+        "run/data/loss/step0/rank0/micro_step0/loss.json": "key_data_not_read",
+        "run/data/loss/step0/rank0/micro_step0/loss.npy": "key_data_not_read",
         "run/step1/rank0/construct.json": "no_dump_beside",
         "run/step0/rank0/debug.json": "debug_beside_dump",
         "run/notes.md": "not_part_of_a_dump",

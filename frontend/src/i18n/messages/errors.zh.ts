@@ -60,6 +60,8 @@ export const errors: Record<string, string> = {
   not_ready: "比对尚无结论。请等待其完成",
   several_parts: "该比对包含多个部分。请指明其中之一：parts/<n>/",
   part_unknown: "没有可查看的第 {n} 部分。结论中的 parts 列出了两侧都有的部分",
+  no_key_data: "该比对的两个运行都没有关键数据。请以 key_data_dump: true 采集，并发送整个文件夹",
+  key_data_unknown: "键 {n} 没有表 {t}。结论中的 key_data 列出了各键，key-data/<n>/ 列出了它们的表",
   node_unknown: "没有第 {n} 行。树的头部 rows 给出了行数",
   export_unknown: "没有名为 {name} 的导出。可用的导出见 API 文档",
 

@@ -1,0 +1,119 @@
+"""What a run verdict says besides its parts: key data, configurations, self-checks, and how the differences move over the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compare.engine.diagnose.findings import Finding
+from compare.engine.diagnose.run_checks import check_document, severity
+from compare.engine.diagnose.run_drift import Drift
+from compare.engine.diagnose.run_reading import meaning, reading, since
+from compare.engine.diagnose.words import Text, both
+from compare.engine.keydata.checks import check
+from compare.engine.keydata.comparison import CONSEQUENCE, DIFFERS, KeyDataComparison, series, was_compared
+from compare.engine.keydata.configuration import differences, preconditions
+from compare.engine.keydata.documents import key_document, place_document
+from compare.engine.loop import quantity, stage_kind
+from compare.engine.model import Configuration, JsonObject
+from compare.engine.parts import Part
+
+MOST_PATHS = 8
+SIDES = ("left", "right")
+
+
+def loop_document(
+    comparison: KeyDataComparison, configurations: tuple[Configuration | None, Configuration | None], parts: Sequence[Part]
+) -> JsonObject:
+    """Everything but the parts, as plain JSON: it is made once and kept until the parts are there.
+
+    ``verdict``: identical, consistent (tables on one side only, or not read), diverged; None where no table is on both sides. ``first``:
+    the table that parts first with the kind of stage that makes it and what that means, None where none does.
+    """
+    keys = [key_document(n, key, stage_of(key.name, parts)) for n, key in enumerate(comparison.keys)]
+    checks = [
+        (check_document(one, SIDES[at]), severity(one))
+        for at, side in enumerate(comparison.sides)
+        if side is not None
+        for one in check(side)
+    ]
+    changed = differences(*configurations)
+    drifts = [
+        Drift(key.name, None, "max_abs", sorted(found), [found[step] for step in sorted(found)])
+        for key in comparison.keys
+        if key.state in (DIFFERS, CONSEQUENCE) and (found := series(key))
+    ]
+    findings = [
+        *reading(comparison),
+        *(
+            Finding(f"check_{row['code']}", level, _sided(row), evidence={"check": row})
+            for row, level in checks
+            if row["state"] == "failed"
+        ),
+        *_configuration(changed),
+    ]
+    return {
+        "verdict": _word(comparison),
+        "first": _first(comparison),
+        "tables": sum(len(key.pairs) for key in comparison.keys),
+        "configurations": changed,
+        "preconditions": preconditions(*configurations),
+        "key_data": keys,
+        "checks": [row for row, _ in checks],
+        "drift": [drift.document() for drift in drifts],
+        "findings": [finding.document() for finding in findings],
+    }
+
+
+def stage_of(key: str, parts: Sequence[Part]) -> str | None:
+    """The stage that makes a key, as the left side names it (else the right), where it was dumped."""
+    known = quantity(key)
+    if known is None or known.stage is None:
+        return None
+    names = [side[0] for part in parts for side in (part.left, part.right) if side is not None]
+    return next((name for name in names if stage_kind(name) == known.stage), None)
+
+
+def _word(comparison: KeyDataComparison) -> str | None:
+    if not any(was_compared(pair) for key in comparison.keys for pair in key.pairs):
+        return None
+    if any(key.state in (DIFFERS, CONSEQUENCE) for key in comparison.keys):
+        return "diverged"
+    return "identical" if all(pair.state == "equal" for key in comparison.keys for pair in key.pairs) else "consistent"
+
+
+def _first(comparison: KeyDataComparison) -> JsonObject | None:
+    key = comparison.first
+    if key is None or key.first is None:
+        return None
+    known = quantity(key.name)
+    return {
+        "key": key.name,
+        "stage": known.stage if known else None,
+        **place_document(key.first.place),
+        "since": since(key),
+        "meaning": meaning(key)[1],
+    }
+
+
+def _sided(row: JsonObject) -> Text:
+    left = row["side"] == "left"
+    return both(f"{'Left' if left else 'Right'} run alone – {row['text']['en']}", f"仅看{'左' if left else '右'}侧 – {row['text']['zh']}")
+
+
+def _configuration(changed: Sequence[JsonObject]) -> Sequence[Finding]:
+    paths = [row["path"] for row in changed if row["matters"]]
+    if not paths:
+        return []
+    more = both(f" and {len(paths) - MOST_PATHS} more", f" 等 {len(paths)} 项") if len(paths) > MOST_PATHS else both("", "")
+    shown = paths[:MOST_PATHS]
+    return [
+        Finding(
+            "configuration_matters",
+            "warning",
+            both(
+                f"The configurations differ in what decides whether the two can agree: {', '.join(shown)}{more['en']}",
+                f"两侧配置在影响一致性的项上不同：{'、'.join(shown)}{more['zh']}",
+            ),
+            evidence={"paths": paths},
+        )
+    ]

@@ -1,0 +1,217 @@
+"""Which table of the left run belongs to which of the right, and which positions of a table are padding."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from compare.engine.keydata.numbers import Array, values
+from compare.engine.keydata.tables import entry_order
+from compare.engine.loop import quantity
+from compare.engine.model import Int64, KeyData
+
+Place = tuple[int, int, int, str]  # step, rank, micro_step, id
+PROMPTS, RESPONSES = "prompts", "responses"
+
+
+class Tables:
+    """One side's tables by key and place; ``step`` and ``rank`` choose among them where the side holds them."""
+
+    def __init__(self, table: KeyData, *, step: int | None = None, rank: int | None = None) -> None:
+        self.table = table
+        rows = np.arange(len(table))
+        if step is not None and (table.step == step).any():
+            rows = rows[table.step[rows] == step]
+        if rank is not None and (table.rank == rank).any():
+            rows = rows[table.rank[rows] == rank]
+        self.rows = rows
+
+    @cached_property
+    def by_key(self) -> dict[str, dict[Place, int]]:
+        found: dict[str, dict[Place, int]] = {}
+        table = self.table
+        columns = (table.key, table.step, table.rank, table.micro_step, table.id)
+        for row, key, step, rank, micro_step, entry in zip(
+            self.rows.tolist(), *(np.asarray(column)[self.rows].tolist() for column in columns), strict=True
+        ):
+            found.setdefault(table.keys[key], {})[step, rank, micro_step, table.ids[entry]] = row
+        return found
+
+    def named(self, name: str) -> Mapping[Place, int]:
+        """The tables of a key under whatever name the trainer gives it."""
+        for key, places in self.by_key.items():
+            known = quantity(key)
+            if known is not None and known.key == name:
+                return places
+        return {}
+
+    @cached_property
+    def digests(self) -> dict[int, bytes]:
+        """A fingerprint of the numbers of every row that has some, with their dtype and shape."""
+        found: dict[int, bytes] = {}
+        for row in self.rows.tolist():
+            array = values(self.table, row)
+            if array is not None:
+                found[row] = _fingerprint(array)
+        return found
+
+    @cached_property
+    def sequences(self) -> dict[int, list[tuple[Place, int]]]:
+        """For rows of kind per_token: whose sequence each line is (the place of its response) and how many tokens it has.
+
+        Only where it is known: the responses of that step and rank are as many as the sequences of all its micro-steps, in their order, and
+        none is longer than its line.
+        """
+        responses: defaultdict[tuple[int, int], list[tuple[Place, int]]] = defaultdict(list)
+        for place, row in sorted(self.named(RESPONSES).items(), key=_in_order):
+            shape = self.shape(row)
+            if shape is not None and len(shape) == 1:
+                responses[place[:2]].append((place, shape[0]))
+        found: dict[int, list[tuple[Place, int]]] = {}
+        for key, places in self.by_key.items():
+            known = quantity(key)
+            if known is None or known.kind != "per_token":
+                continue
+            batches: defaultdict[tuple[int, int], list[tuple[int, tuple[int, ...]]]] = defaultdict(list)
+            for place, row in sorted(places.items(), key=_in_order):
+                batches[place[:2]].append((row, self.shape(row) or ()))
+            for at, rows in batches.items():
+                found.update(_cut(responses.get(at, []), rows))
+        return found
+
+    def lengths(self, row: int) -> Int64 | None:
+        """Tokens of each line of a per_token row, [batch], or None."""
+        sequences = self.sequences.get(row)
+        return None if sequences is None else np.array([length for _, length in sequences], np.int64)
+
+    @cached_property
+    def lines(self) -> dict[tuple[str, Place], tuple[int, int]]:
+        """(key, place of a response) → row and line that belong to it."""
+        names = self.table.keys
+        return {
+            (names[self.table.key[row]], place): (row, line)
+            for row, sequences in self.sequences.items()
+            for line, (place, _) in enumerate(sequences)
+        }
+
+    def shape(self, row: int) -> tuple[int, ...] | None:
+        at = int(self.table.shape[row])
+        return None if at < 0 else self.table.shapes[at]
+
+
+def _cut(sequences: Sequence[tuple[Place, int]], rows: Sequence[tuple[int, tuple[int, ...]]]) -> dict[int, list[tuple[Place, int]]]:
+    if any(len(shape) != 2 for _, shape in rows) or sum(shape[0] for _, shape in rows) != len(sequences):
+        return {}
+    found, at = {}, 0
+    for row, (batch, longest) in rows:
+        found[row] = list(sequences[at : at + batch])
+        if any(length > longest for _, length in found[row]):
+            return {}
+        at += batch
+    return found
+
+
+@dataclass(slots=True)
+class Alignment:
+    """``right_of`` says for lists (prompts, responses) where the entry of a left place lies on the right, where that is elsewhere.
+    ``reordered``: the steps in which something does."""
+
+    right_of: dict[Place, Place] = field(default_factory=dict)
+    reordered: set[int] = field(default_factory=set)
+
+
+def align_lists(left: Tables, right: Tables) -> Alignment:
+    """Pairs the entries of prompts and responses by content: an asynchronous rollout returns them in any order.
+
+    An entry goes with the one at its own place where prompt and response are equal; else with one of the same prompt and response anywhere
+    in the step; else the same prompt at its place; else the same prompt anywhere; what is left keeps its place.
+    """
+    found = Alignment()
+    sides = [_contents(side) for side in (left, right)]
+    for step in sorted(sides[0].keys() & sides[1].keys()):
+        here, there = dict(sides[0][step]), dict(sides[1][step])
+        if here == there:
+            continue
+        for take in (_both_at_place, _both, _prompt_at_place, _prompt, _place):
+            _match(here, there, take, found.right_of)
+    found.right_of = {a: b for a, b in found.right_of.items() if a != b}
+    found.reordered = {place[0] for place in found.right_of}
+    return found
+
+
+Content = tuple[bytes, bytes]  # fingerprints of prompt and response; empty where there is none
+Take = Callable[[Place, Content], Hashable]
+
+
+def _both_at_place(place: Place, content: Content) -> Hashable:
+    return place, content
+
+
+def _both(place: Place, content: Content) -> Hashable:
+    return content if content[1] else None
+
+
+def _prompt_at_place(place: Place, content: Content) -> Hashable:
+    return place, content[0]
+
+
+def _prompt(place: Place, content: Content) -> Hashable:
+    return content[0]
+
+
+def _place(place: Place, content: Content) -> Hashable:
+    return place
+
+
+def _match(here: dict[Place, Content], there: dict[Place, Content], take: Take, found: dict[Place, Place]) -> None:
+    waiting: defaultdict[Hashable, list[Place]] = defaultdict(list)
+    for place in sorted(there, key=_ordered, reverse=True):
+        waiting[take(place, there[place])].append(place)
+    for place in sorted(here, key=_ordered):
+        sign = take(place, here[place])
+        if sign is not None and waiting[sign]:
+            found[place] = waiting[sign].pop()
+            del here[place], there[found[place]]
+
+
+def _contents(side: Tables) -> dict[int, dict[Place, Content]]:
+    prompts, responses = side.named(PROMPTS), side.named(RESPONSES)
+    found: defaultdict[int, dict[Place, Content]] = defaultdict(dict)
+    for place, row in prompts.items():
+        prompt = _tokens(side.table, row)
+        if prompt:
+            found[place[0]][place] = prompt, _tokens(side.table, responses.get(place, -1))
+    return dict(found)
+
+
+def _tokens(table: KeyData, row: int) -> bytes:
+    """The fingerprint of a list of tokens, whatever number type they are stored as."""
+    array = values(table, row) if row >= 0 else None
+    return b"" if array is None else _fingerprint(array.astype(np.float64))
+
+
+def _fingerprint(array: Array) -> bytes:
+    head = f"{array.dtype.name}{array.shape}".encode()
+    return hashlib.blake2b(head + array.tobytes(), digest_size=16).digest()
+
+
+def _ordered(place: Place) -> tuple[object, ...]:
+    return *place[:3], *entry_order(place[3])
+
+
+def _in_order(entry: tuple[Place, int]) -> tuple[object, ...]:
+    return _ordered(entry[0])
+
+
+def rank_shift(left: Iterable[int], right: Iterable[int]) -> int:
+    """What is to be added to a left rank: 0, or the distance where the other side counts its ranks from elsewhere."""
+    a, b = sorted(set(left)), sorted(set(right))
+    if a == b or len(a) != len(b) or not a:
+        return 0
+    shift = b[0] - a[0]
+    return shift if all(y - x == shift for x, y in zip(a, b, strict=True)) else 0

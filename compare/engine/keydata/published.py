@@ -1,0 +1,98 @@
+"""The key data of a finished comparison as a folder: written by the worker, sent as it is or asked for one table."""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from compare.engine.errors import DumpError
+from compare.engine.keydata.alignment import Alignment, Tables, align_lists
+from compare.engine.keydata.comparison import KeyDataComparison, moved_lines
+from compare.engine.keydata.documents import Line, in_full, key_tables, lines_of, overview
+from compare.engine.keydata.store import read_key_data
+from compare.engine.keydata.workbook import write_workbook
+from compare.engine.model import JsonObject
+
+FOLDER = "key_data"
+OVERVIEW = "overview.json"
+WORKBOOK = "keydata.xlsx"
+
+
+def write_key_data(comparison: KeyDataComparison, keys: list[JsonObject], folder: Path) -> None:
+    """Into ``folder``, which is there and empty. ``keys``: as in the run verdict."""
+    _write(folder / OVERVIEW, overview(keys, comparison))
+    tables = [key_tables(n, key, comparison) for n, key in enumerate(comparison.keys)]
+    write_workbook(tables, folder / WORKBOOK)
+    for n, key in enumerate(comparison.keys):
+        _write(folder / f"{n}.json", tables[n])
+        np.save(folder / f"{n}.rows.npy", np.array([pair.rows for pair in key.pairs], np.int32).reshape(-1, 2), allow_pickle=False)
+
+
+def _write(path: Path, document: JsonObject) -> None:
+    path.write_text(json.dumps(spelled(document), ensure_ascii=False, allow_nan=False), "utf-8")
+
+
+def spelled(value: Any) -> Any:
+    """The same with NaN and infinities as strings, as every JSON the product writes has them."""
+    if isinstance(value, dict):
+        return {key: spelled(member) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [spelled(member) for member in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+class KeyDataReader:
+    """``folder`` is a finished comparison; the run folders hold the numbers it compared."""
+
+    def __init__(self, folder: Path, left_run: Path, right_run: Path) -> None:
+        self.folder = folder / FOLDER
+        self.runs = (left_run, right_run)
+
+    def table(self, n: int, t: int, row: int, start: int) -> JsonObject:
+        """Table t of key n with its values (``docs/formats.md``). Raises DumpError ``key_data_unknown``."""
+        try:
+            key = _document(self.folder / f"{n}.json")
+        except FileNotFoundError:
+            raise DumpError("key_data_unknown", FOLDER, n=n, t=t) from None
+        if not 0 <= t < len(key["tables"]):
+            raise DumpError("key_data_unknown", FOLDER, n=n, t=t)
+        table = key["tables"][t]
+        rows = np.load(self.folder / f"{n}.rows.npy", mmap_mode="r", allow_pickle=False)[t]
+        sides = (_tables(self.runs[0]), _tables(self.runs[1]))
+        lines = self._lines(sides, (int(rows[0]), int(rows[1])), by_sequence=table["note"] == "by_sequence")
+        head = {"format": key["format"], "n": n, "key": key["key"], "kind": key["kind"], "table": table}
+        document: JsonObject = spelled({**head, **in_full(lines, key["kind"], row, start)})
+        return document
+
+    def _lines(self, sides: tuple[Tables | None, Tables | None], rows: tuple[int, int], *, by_sequence: bool) -> list[Line]:
+        left, right = sides
+        if by_sequence and left is not None and right is not None:
+            name = right.table.keys[right.table.key[rows[1]]]
+            moved = moved_lines(left, right, rows[0], name, _alignment(*self.runs))
+            return [(x, y, len(x)) for _, x, y in moved or ()]
+        return lines_of(sides, rows)
+
+
+@lru_cache(maxsize=8)
+def _document(path: Path) -> JsonObject:
+    document: JsonObject = json.loads(path.read_text("utf-8"))
+    return document
+
+
+@lru_cache(maxsize=8)
+def _tables(run: Path) -> Tables | None:
+    table = read_key_data(run)
+    return None if table is None else Tables(table)
+
+
+@lru_cache(maxsize=4)
+def _alignment(left: Path, right: Path) -> Alignment:
+    sides = _tables(left), _tables(right)
+    return Alignment() if sides[0] is None or sides[1] is None else align_lists(sides[0], sides[1])

@@ -1,0 +1,93 @@
+"""Request logs of an asynchronous loop: which inference step served the request that a training step trained on.
+
+The inference engine writes ``dispatch_log.jsonl``, one line a forward pass; the trainer ``update_actor_log.jsonl``, one line an update.
+Only passes with a single request say whose tokens a dump holds.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from compare.engine.keydata.tables import Stream
+from compare.engine.model import JsonObject
+
+LONGEST_LINE = 1 << 20
+LONGEST_ID = 200
+MOST_LINES = 1_000_000
+TRAIN, INFER = "train", "infer"
+# vLLM from 0.14 on appends eight hex digits; its server puts the kind of call in front.
+SUFFIX = re.compile(r"-[0-9a-f]{8}$")
+PREFIX = re.compile(r"^(?:chatcmpl|cmpl)-")
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """One pass over one request."""
+
+    process: int | None
+    step: int
+    rank: int
+
+
+def bare(request: str) -> str:
+    """The id that both logs share: without ``chatcmpl-`` in front and eight hex digits behind."""
+    return SUFFIX.sub("", PREFIX.sub("", request))
+
+
+def read_requests(stream: Stream) -> list[JsonObject]:
+    """``{side, request, process, step, rank}`` of every line about one request: a prefill, or an update. Other lines say nothing."""
+    return [row for line in _lines(stream) if (row := _row(line)) is not None]
+
+
+def joined(train: Iterable[JsonObject], infer: Iterable[JsonObject]) -> list[tuple[Served, Served]]:
+    """(train, infer) passes over the same request, in the order of training; a request served twice counts the first time."""
+    served: dict[str, Served] = {}
+    for row in infer:
+        if row["side"] == INFER:
+            served.setdefault(row["request"], Served(row["process"], row["step"], row["rank"]))
+    rows = [row for row in train if row["side"] == TRAIN and row["request"] in served]
+    return [(Served(row["process"], row["step"], row["rank"]), served[row["request"]]) for row in rows]
+
+
+def _row(line: bytes) -> JsonObject | None:
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(row, dict) or _number(row.get("step")) is None:
+        return None
+    if row.get("source") == "dispatch_logger":
+        side, requests = INFER, row.get("requests")
+        if row.get("phase") != "prefill" or not isinstance(requests, list) or len(requests) != 1 or not isinstance(requests[0], dict):
+            return None
+        request = requests[0].get("request_id")
+    elif row.get("source") == "update_actor":
+        side, requests = TRAIN, row.get("request_ids")
+        if not isinstance(requests, list) or len(requests) != 1:
+            return None
+        request = requests[0]
+    else:
+        return None
+    if not isinstance(request, str) or not 0 < len(request) <= LONGEST_ID:
+        return None
+    numbers = {"process": _number(row.get("pid")), "step": _number(row["step"]), "rank": _number(row.get("rank")) or 0}
+    return {"side": side, "request": bare(request), **numbers}
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 31 else None
+
+
+def _lines(stream: Stream) -> Iterator[bytes]:
+    rest, count = b"", 0
+    while block := stream.read(1 << 18):
+        *lines, rest = (rest + block).split(b"\n")
+        if len(rest) > LONGEST_LINE:
+            rest = b""
+        count += len(lines)
+        if count <= MOST_LINES:
+            yield from lines
+    yield rest
