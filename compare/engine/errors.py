@@ -205,6 +205,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
         "Save the tensor before it is expanded",
     ),
     "tensor_storage": ("{record} should hold {expected} bytes and holds {held}", "Dump again, or copy the file again"),
+    "tensor_other_size": (
+        "It holds {elements} elements, where the dump says {expected}",
+        "It was written by another call: dump again, or copy the files of one dump",
+    ),
     "tensor_byte_order": ("It calls its byte order {order}", "Dump again, or copy the file again"),
     "tensor_too_large": ("It unpacks to more than {limit} GiB", "Give it unpacked"),
     "npy_header": ("Its .npy header is not one: {detail}", "Save the array with numpy.save"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -36,6 +38,7 @@ from compare.engine.options import Options
 from compare.engine.parts import Part, StagePair, left_out, parts_of
 from compare.engine.publish import write_part, write_verdict
 from compare.engine.store.dumps import read_dump, write_dump
+from compare.engine.tensors import HeldTensors
 
 __all__ = [
     "Cancelled",
@@ -54,6 +57,8 @@ __all__ = [
 ]
 
 INVENTORY = "inventory.json"
+Files: TypeAlias = tuple[Sequence[Path], Sequence[Path], Sequence[Path]]
+NO_FILES: Files = ((), (), ())
 
 
 def silent(stage: str, fraction: float, numbers: dict[str, int]) -> None:
@@ -88,6 +93,7 @@ class _Run:
     digest: str
     entries: Sequence[_Entry]
     dump: Callable[[int], Dump]
+    tensors: HeldTensors
     logged: bool  # whether it holds request logs
     loop: Callable[[], LoopData]  # key data, configuration and request logs; their numbers are opened when asked for
 
@@ -137,10 +143,15 @@ def read_run(sources: Sequence[Source], name: str, destination: Path, progress: 
     return document
 
 
-def plan_runs(left: Path, right: Path, options: Options, baseline: Path | None = None) -> Plan:
+def plan_runs(left: Path, right: Path, options: Options, baseline: Path | None = None, files: Files = NO_FILES) -> Plan:
     """What comparing two folders that ``read_run`` made comes to; ``baseline``: the folder of a second run of the left side. Raises
-    DumpError ``no_such_choice``."""
-    return _plan((_stored(left), _stored(right)), options, None if baseline is None else _stored(baseline))
+    DumpError ``no_such_choice``.
+
+    ``files``: for the left and the right side, and the baseline, those that the run was read from, in the same order. Tensors are read out
+    of them; without, statistics are compared.
+    """
+    sides = (_stored(left, files[0]), _stored(right, files[1]))
+    return _plan(sides, options, None if baseline is None else _stored(baseline, files[2]))
 
 
 def compare_part(plan: Plan, n: int, destination: Path, progress: Progress, on_verdict: Callable[[JsonObject], None]) -> JsonObject:
@@ -193,11 +204,12 @@ def compare_runs(
     progress: Progress,
     on_verdict: Callable[[JsonObject], None],
     baseline: Path | None = None,
+    files: Files = NO_FILES,
 ) -> JsonObject:
     """Compares two folders that ``read_run`` made, part after part. ``on_verdict`` gets the document as soon as it is known: before the
     tree of the last part is written.
     """
-    plan = plan_runs(left, right, options, baseline)
+    plan = plan_runs(left, right, options, baseline, files)
     documents: dict[int, JsonObject] = {}
     told: list[JsonObject] = []
 
@@ -221,25 +233,28 @@ def compare_runs(
 def compare_paths(left: Sequence[Path], right: Sequence[Path], options: Options, progress: Progress = silent) -> Comparison:
     """Compares what lies at two lists of paths, in memory; ``options.baseline`` is the path of a second dump of the left side."""
     begin = time.perf_counter()
-    sides = (_read(left, progress), _read(right, progress))
-    baseline = None if options.baseline is None else _read([Path(options.baseline)], progress)
-    read_s = time.perf_counter() - begin
-    plan = _plan(sides, options, baseline)
-    judged = [(part, None if part.only is not None else _judge(plan, part, progress)) for part in plan.parts]
+    with tempfile.TemporaryDirectory(prefix="probe-web-") as folder:
+        kept = Path(folder)
+        sides = (_read(left, progress, kept / "left.bin"), _read(right, progress, kept / "right.bin"))
+        baseline = None if options.baseline is None else _read([Path(options.baseline)], progress, kept / "baseline.bin")
+        read_s = time.perf_counter() - begin
+        plan = _plan(sides, options, baseline)
+        judged = [(part, None if part.only is not None else _judge(plan, part, progress)) for part in plan.parts]
     documents = {part.n: verdict.document for part, verdict in judged if verdict is not None}
     return Comparison(reduce_parts(plan, documents, {}, read_s=read_s), judged)
 
 
-def _read(paths: Sequence[Path], progress: Progress) -> _Run:
+def _read(paths: Sequence[Path], progress: Progress, kept: Path) -> _Run:
     name = " + ".join(path.resolve().name for path in paths)
-    side = read_side(paths_to_sources(paths), name, progress)
+    sources = paths_to_sources(paths)
+    side = read_side(sources, name, progress, kept)
     document = inventory(side, 0)
-    return _Run(
-        side.name, document["role"], side.digest, _entries(document), side.dumps.__getitem__, bool(side.loop.requests), lambda: side.loop
-    )
+    tensors = HeldTensors([source.path for source in sources], kept)
+    dumps, entries = side.dumps.__getitem__, _entries(document)
+    return _Run(side.name, document["role"], side.digest, entries, dumps, tensors, bool(side.loop.requests), lambda: side.loop)
 
 
-def _stored(folder: Path) -> _Run:
+def _stored(folder: Path, files: Sequence[Path]) -> _Run:
     document: JsonObject = json.loads((folder / INVENTORY).read_text("utf-8"))
     entries = _entries(document)
     return _Run(
@@ -248,6 +263,7 @@ def _stored(folder: Path) -> _Run:
         document["digest"],
         entries,
         lambda row: read_dump(folder / entries[row].folder),
+        HeldTensors(files, folder / KEPT_FILE),
         bool(document.get("requests")),
         lambda: read_loop(folder),
     )
@@ -309,10 +325,15 @@ def _judge(plan: Plan, part: Part, progress: Progress) -> PartVerdict:
     for a, b in part.ranks:
         progress("align", 0.0, numbers)
         dumps = [left.dump(row) for row in a], [right.dump(row) for row in b]
-        again = [] if plan.baseline is None or same_baseline else _again(plan.baseline, [left.entries[row] for row in a])
-        measured.append(measured_self_noise(dumps[0], again, spent, progress) if again else None)
+        again: list[Dump] = []
+        if plan.baseline is not None and not same_baseline:
+            again = _again(plan.baseline, [left.entries[row] for row in a])
+        held = None if plan.baseline is None else (left.tensors, plan.baseline.tensors)
+        measured.append(measured_self_noise(dumps[0], again, spent, progress, held) if again else None)
+        # A floor of statistics says nothing of elements: a baseline without tensors leaves the sides to their statistics.
+        held = None if again and not all(len(dump.tensors) for dump in again) else (left.tensors, right.tensors)
         asked = partial(build_case, primary=plan.primary, exact=plan.options.exact, mapping=plan.mapping, namer=plan.namer)
-        cases.append(asked(*dumps, spent=spent, watch=progress, self_noise=measured[-1]))
+        cases.append(asked(*dumps, spent=spent, watch=progress, held=held, self_noise=measured[-1]))
     progress("diagnose", 0.0, numbers)
     begin = time.perf_counter()
     same_input = left.digest == right.digest and all(a == b for a, b in part.ranks)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,10 @@ from compare.engine.diagnose.reasons import OTHER_SIZE_TEXT, PAIRED, UNPAIRED, q
 from compare.engine.diagnose.rollup import Role
 from compare.engine.diagnose.tree import Tree, tree_of
 from compare.engine.diagnose.verdict import PartVerdict
+from compare.engine.errors import printable
 from compare.engine.ingest import Progress
+from compare.engine.measure.elements.metrics import ULP_EDGES
+from compare.engine.measure.elements.table import LAYOUTS, Elements, State
 from compare.engine.measure.grades import Grade
 from compare.engine.model import Direction, Group, JsonObject
 from compare.engine.store.columns import write_columns
@@ -116,10 +120,12 @@ def case_columns(case: Case) -> tuple[dict[str, NDArray[Any]], JsonObject]:
         "values_left": differences.sides[0].values,
         "values_right": differences.sides[1].values,
     }
+    if differences.tensors is not None:
+        arrays |= _tensor_columns(differences.tensors)
     for side, name in enumerate(("left", "right")):
         arrays[f"{name}_start"], arrays[f"{name}_slot"] = pairs.slots[side].start, pairs.slots[side].values
         arrays[f"{name}_record_start"], arrays[f"{name}_record"] = case.nodes.records[side].start, case.nodes.records[side].values
-    meta = {
+    meta: JsonObject = {
         "rank": case.rank,
         "primary": case.primary,
         "mapping_swapped": case.sides.rules.swapped,
@@ -129,4 +135,24 @@ def case_columns(case: Case) -> tuple[dict[str, NDArray[Any]], JsonObject]:
         "grades": {int(g): g.name.lower() for g in Grade},
         "quantities": quantity_texts(pairs.quantity_names, case.sides.layers),
     }
+    if differences.tensors is not None:
+        meta["tensors"] = _tensor_facts(differences.tensors)
     return arrays, meta
+
+
+def _tensor_columns(tensors: Elements) -> dict[str, NDArray[Any]]:
+    columns = {field.name: getattr(tensors, field.name) for field in fields(tensors)}
+    measured = {f"tensor.{name}": column for name, column in columns.items() if name not in ("row", "state", "faults")}
+    return {"tensor_row": tensors.row, "tensor_state": tensors.state, **measured}
+
+
+def _tensor_facts(tensors: Elements) -> JsonObject:
+    return {
+        "states": {int(s): s.name.lower() for s in State},
+        "layouts": list(LAYOUTS),
+        "ulp_edges": list(ULP_EDGES),
+        "faults": [
+            {"pair": f.pair, "side": ("left", "right")[f.side], "file": printable(f.file), "code": f.code, "params": f.params}
+            for f in tensors.faults
+        ],
+    }

@@ -112,6 +112,11 @@ def compare(comparison_id: str, task_id: str) -> None:
             pulse.progress,
             on_verdict,
             baseline=storage.columns(baseline[0]) if baseline else None,
+            files=(
+                storage.contents(comparison.left),
+                storage.contents(comparison.right),
+                storage.contents(baseline[0]) if baseline else (),
+            ),
         )
         with transaction.atomic():
             attempt.settle(State.DONE, error=None, **summary(verdict))

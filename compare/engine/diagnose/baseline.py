@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from compare.engine.diagnose.case import Case
-from compare.engine.diagnose.findings import Finding
+from compare.engine.diagnose.finding import Finding
 from compare.engine.diagnose.words import Text, both, percent
 from compare.engine.measure.self_noise import SelfNoise
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,11 +16,17 @@ from compare.engine.align.nodes import NodeKind, Nodes, Sides, nodes_of, sides_o
 from compare.engine.align.pairs import Pairs, Reason, pairs_of
 from compare.engine.ingest import Progress
 from compare.engine.mapping.rules import MappingRules
+from compare.engine.measure.elements.padding import padding_of
+from compare.engine.measure.elements.table import elements_of, has_tensors
+from compare.engine.measure.elements.unpadded import unpadded_of
 from compare.engine.measure.grades import Grades, grades_of
 from compare.engine.measure.noise import Noise, noise_of
 from compare.engine.measure.self_noise import Floor, SelfNoise, floor_of, self_noise_of
-from compare.engine.measure.statistics import Differences, differences_of
+from compare.engine.measure.statistics import Differences, differences_of, with_tensors
 from compare.engine.model import Bool, Direction, Dump, Group, Int32, UInt8
+from compare.engine.tensors import HeldTensors
+
+Held: TypeAlias = tuple[HeldTensors, HeldTensors]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +140,7 @@ def build_case(
     self_noise: SelfNoise | None = None,
     mapping: MappingRules | None = None,
     namer: int = 0,
+    held: Held | None = None,
 ) -> Case:
     """Aligns and measures the dumps of one rank a side, or of all ranks of sides with different layouts. Adds the seconds it took to
     ``spent`` (``align_s``, ``measure_s``) and tells ``watch`` between the steps. ``self_noise``: of the same left dumps. ``mapping``,
@@ -147,15 +155,15 @@ def build_case(
     aligned = time.perf_counter()
     spent["align_s"] += aligned - begin
     watch("measure", 0.0, {"pairs": len(pairs)})
-    differences = differences_of(pairs, sides.dumps)
-    watch("measure", 0.5, {"pairs": len(pairs)})
+    differences = _measured(sides, nodes, pairs, held, watch)
+    watch("measure", 0.8, {"pairs": len(pairs)})
     noise = noise_of(pairs, differences)
     layer = nodes.layer[pairs.node] if len(pairs) else np.zeros(0, np.int32)
     numbered = np.array([layer_of(name) for name in nodes.names] + [-1], np.int32)
     depth = np.where(layer >= 0, layer, numbered[nodes.path[pairs.node]]).astype(np.int32) if len(pairs) else layer
     floor = None if self_noise is None else floor_of(self_noise, pairs, noise, replaces=sides.same_code)
     grades = grades_of(pairs, sides.dumps, depth, differences, noise, exact=exact, floor=floor)
-    watch("measure", 0.8, {"pairs": len(pairs)})
+    watch("measure", 0.9, {"pairs": len(pairs)})
     usable = grades.comparable | grades.nothing
     matched = (matched_records(sides, pairs, 0, usable), matched_records(sides, pairs, 1, usable))
     explanations = explain(sides, nodes, pairs, matched)
@@ -180,10 +188,12 @@ def build_case(
     )
 
 
-def measured_self_noise(left: Sequence[Dump], again: Sequence[Dump], spent: dict[str, float], watch: Progress) -> SelfNoise | None:
+def measured_self_noise(
+    left: Sequence[Dump], again: Sequence[Dump], spent: dict[str, float], watch: Progress, held: Held | None = None
+) -> SelfNoise | None:
     """How far the left dumps are from a second dump of the same side; None where that does not align: fewer than half of the forward
     records have a partner, or the code, the tokens or the weights are others."""
-    case = build_case(left, again, primary=0, exact=False, spent=spent, watch=watch)
+    case = build_case(left, again, primary=0, exact=False, spent=spent, watch=watch, held=held)
     forward = (case.dumps[0].records.direction == Direction.FORWARD) & case.dumps[0].records.recorded
     tokens = np.array([name == "tokens" for name in case.pairs.quantity_names] + [False])[case.pairs.quantity]
     other_tokens = tokens & (case.differences.size | ~case.differences.equal)
@@ -191,3 +201,13 @@ def measured_self_noise(left: Sequence[Dump], again: Sequence[Dump], spent: dict
     if too_few or not case.sides.same_code or other_tokens.any() or case.grades.weight.any():
         return None
     return self_noise_of(case.pairs, case.noise, case.grades.comparable & ~case.grades.argument, case.dumps[0])
+
+
+def _measured(sides: Sides, nodes: Nodes, pairs: Pairs, held: Held | None, watch: Progress) -> Differences:
+    """By the statistics in dump.json, and by the tensors themselves where both sides have them."""
+    if held is None or not has_tensors(sides.dumps):
+        return differences_of(pairs, sides.dumps)
+    padding = padding_of(sides, nodes, held)
+    differences = differences_of(pairs, sides.dumps, list(unpadded_of(pairs, sides, nodes, held, padding)))
+    watch("measure", 0.1, {"pairs": len(pairs)})
+    return with_tensors(differences, elements_of(pairs, sides, nodes, held, padding, watch))

@@ -12,6 +12,7 @@ from compare.engine.diagnose.finding import MOST_MODULES, Finding
 from compare.engine.diagnose.layers import LayerRow
 from compare.engine.diagnose.mapping_findings import mapping_findings
 from compare.engine.diagnose.premises import Premise
+from compare.engine.diagnose.tensor_findings import tensor_findings
 from compare.engine.diagnose.words import both, number, percent, short
 from compare.engine.ingest import notes
 from compare.engine.model import JsonObject
@@ -46,6 +47,7 @@ def findings_of(cases: Sequence[Case], layers: Sequence[LayerRow], premises: Seq
     found += _structure(cases)
     found += _notes(cases)
     found += _kinds_of_data(cases)
+    found += tensor_findings(cases)
     return found
 
 

@@ -12,7 +12,9 @@ from compare.engine.diagnose.layers import LayerRow
 from compare.engine.diagnose.origins import Kind, Origin
 from compare.engine.diagnose.premises import Premise
 from compare.engine.diagnose.words import Text, both, number, percent, short
+from compare.engine.measure.elements.table import Elements
 from compare.engine.measure.statistics import MAX, NORM
+from compare.engine.model import Bool, Leaf
 
 NAMES = ("Max", "Min", "Mean", "Norm")  # in the order of Statistic
 
@@ -36,7 +38,10 @@ def diverged(case: Case, origin: Origin, premises: Sequence[Premise]) -> Text:
 
 
 def _values(case: Case, pair: int) -> str:
-    """The statistics that leave their limit, both sides; the largest first, at most two."""
+    """The statistics that leave their limit, both sides; the largest first, at most two. Of tensors, how far their elements are apart."""
+    tensors = case.differences.tensors
+    if tensors is not None and tensors.row[pair] >= 0:
+        return _of_elements(tensors, int(tensors.row[pair]))
     left, right = case.differences.sides
     over = np.flatnonzero(case.grades.over[pair])
     sums = [int(dump.slots.checksum[lists[pair][0]]) for dump, lists in zip(case.dumps, case.pairs.slots, strict=True)]
@@ -45,6 +50,12 @@ def _values(case: Case, pair: int) -> str:
     ranked = sorted(over.tolist(), key=lambda s: (s != NORM, -np.nan_to_num(case.differences.relative[pair, s], nan=np.inf)))
     chosen = ranked[:2] or [int(NORM) if case.differences.compared[pair, NORM] else int(MAX)]
     return ", ".join(f"{NAMES[s]} {number(float(left.values[pair, s]))} / {number(float(right.values[pair, s]))}" for s in chosen)
+
+
+def _of_elements(tensors: Elements, row: int) -> str:
+    if tensors.misplaced[row]:
+        return f"{int(tensors.misplaced[row])} of {int(tensors.count[row])} elements"
+    return f"tensors: relative L2 {number(float(tensors.relative_l2[row]))}, cosine {tensors.cosine[row]:.6f}"
 
 
 def _failed_positions(premises: Sequence[Premise]) -> Text:
@@ -59,10 +70,15 @@ def consistent(cases: Sequence[Case], layers: Sequence[LayerRow], premises: Sequ
         worst = max((row.norm_rel or 0.0 for row in layers), default=0.0)
         steps = [abs(row.ulps) for row in layers if row.ulps is not None]
         most = f"{max(steps):.0f} ulp" if steps and max(steps) <= 99 else percent(worst)
+        errors = [row.relative_l2 for row in layers if row.relative_l2 is not None]
+        name = both("Norm", "Norm 相差")
+        proof = both(f"{most} ({percent(worst)})", f"{most}（{percent(worst)}）")
+        if len(errors) == len(layers):
+            name, proof = both("relative L2 error", "相对 L2 误差"), both(percent(max(errors)), percent(max(errors)))
         count = max(case.sides.layers for case in cases)
         of = both(f" of {count}", f"（共 {count} 层）") if count > len(layers) else both("", "")
-        en = f"the outputs of {len(layers)}{of['en']} layers agree, Norm within {most} ({percent(worst)}); nothing beyond noise{tail['en']}"
-        zh = f"{len(layers)} 层{of['zh']}的输出一致，Norm 相差不超过 {most}（{percent(worst)}），没有超出噪声的差异{tail['zh']}"
+        en = f"the outputs of {len(layers)}{of['en']} layers agree, {name['en']} within {proof['en']}; nothing beyond noise{tail['en']}"
+        zh = f"{len(layers)} 层{of['zh']}的输出一致，{name['zh']}不超过 {proof['zh']}，没有超出噪声的差异{tail['zh']}"
         return both(f"Consistent — {en}. Rests on {data['en']}", f"两侧一致 — {zh}。依据是 {data['zh']}")
     count = sum(int(case.grades.comparable.sum()) for case in cases)
     return both(
@@ -118,7 +134,34 @@ def rests_on(cases: Sequence[Case]) -> Text:
         [case.differences.tensor_bits[case.grades.comparable & ~case.differences.exact] for case in cases] or [np.zeros(0, np.uint8)]
     )
     name = {8: "bf16", 11: "fp16", 24: "fp32", 53: "fp64"}.get(int(np.bincount(bits).argmax()) if len(bits) else 0, "")
+    measured, of = _measured(cases)
+    if measured and measured == of:
+        return both(f"{name} tensors, element by element".strip(), f"{name} 张量，逐元素比较".strip())
+    if measured:
+        return both(
+            f"{name} tensors for {measured} of {of} pairs, statistics for the others".strip(),
+            f"{of} 对中 {measured} 对是 {name} 张量（逐元素），其余是统计量",
+        )
     return both(
         f"{name} statistics, not tensors: equal statistics are not equal tensors".strip(),
         f"{name} 统计量而不是张量：统计量相等不等于逐元素相等".strip(),
     )
+
+
+def _measured(cases: Sequence[Case]) -> tuple[int, int]:
+    """How many of the compared pairs of tensors were compared element by element."""
+    measured = of = 0
+    for case in cases:
+        tensors = case.grades.comparable & (case.differences.elements > 0) & ~_scalars(case)
+        of += int(tensors.sum())
+        if case.differences.tensors is not None:
+            measured += int((tensors & case.differences.tensors.measured).sum())
+    return measured, of
+
+
+def _scalars(case: Case) -> Bool:
+    """Pairs of numbers and texts, which have no tensor."""
+    scalar = np.zeros(len(case.pairs), bool)
+    for dump, lists in zip(case.dumps, case.pairs.slots, strict=True):
+        scalar |= dump.slots.leaf[lists.values[lists.start[:-1]]] != Leaf.TENSOR
+    return scalar

@@ -18,8 +18,8 @@ from compare.engine.model import Direction, Group
 
 @dataclass(frozen=True, slots=True)
 class LayerRow:
-    """``norm_rel`` = |ΔNorm| / Norm; ``by_name`` is the Norm of the right side's same-named layer output and how far it is off, where the
-    layer's output had to be looked for elsewhere."""
+    """``norm_rel`` = |ΔNorm| / Norm; ``relative_l2`` is that of the elements, where tensors were compared; ``by_name`` is the Norm of the
+    right side's same-named layer output and how far it is off, where the layer's output had to be looked for elsewhere."""
 
     index: int
     left: str | None
@@ -27,6 +27,7 @@ class LayerRow:
     left_norm: float | None
     right_norm: float | None
     norm_rel: float | None
+    relative_l2: float | None
     ulps: float | None
     grade: Grade
     compared: str
@@ -53,6 +54,7 @@ def _row(case: Case, layer: int, pair: int, themselves: Sequence[int]) -> LayerR
     sides = [_own_module(case, themselves, side) for side in (0, 1)]
     norms = [float(side.values[pair, NORM]) for side in case.differences.sides]
     known = bool(case.differences.compared[pair, NORM])
+    tensors = case.differences.tensors
     return LayerRow(
         index=layer,
         left=sides[0],
@@ -60,6 +62,7 @@ def _row(case: Case, layer: int, pair: int, themselves: Sequence[int]) -> LayerR
         left_norm=norms[0] if not np.isnan(norms[0]) or known else None,
         right_norm=norms[1] if not np.isnan(norms[1]) or known else None,
         norm_rel=float(case.differences.relative[pair, NORM]) if known else None,
+        relative_l2=float(tensors.relative_l2[tensors.row[pair]]) if tensors is not None and tensors.row[pair] >= 0 else None,
         ulps=float(case.differences.ulps[pair, NORM]) if known and np.isfinite(case.differences.ulps[pair, NORM]) else None,
         grade=Grade(int(case.grades.grade[pair])),
         compared=_compared(case, pair),

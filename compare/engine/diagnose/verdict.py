@@ -14,7 +14,8 @@ from compare.engine.diagnose import headline
 from compare.engine.diagnose.baseline import Baseline, baseline_findings, floor_words
 from compare.engine.diagnose.case import Case, maker_of, module_name
 from compare.engine.diagnose.causes import causes_of
-from compare.engine.diagnose.findings import Finding, findings_of, parts_not_compared
+from compare.engine.diagnose.finding import Finding
+from compare.engine.diagnose.findings import findings_of, parts_not_compared
 from compare.engine.diagnose.layers import LayerRow, layers_of
 from compare.engine.diagnose.origins import Kind, Origin, diagnose_origins, downstream_ratio
 from compare.engine.diagnose.premises import Premise, failed, premises_of
@@ -198,13 +199,16 @@ def _evidence(case: Case, pair: int) -> JsonObject:
         return float(value) if there and not math.isnan(value) else None
 
     extremes = [float(relative[s]) for s in (MAX, MIN) if known[s] and not math.isnan(relative[s])]
+    tensors = case.differences.tensors
+    row = -1 if tensors is None else int(tensors.row[pair])
+    measured = tensors is not None and row >= 0
     return {
         "norm_rel": or_none(relative[NORM], bool(known[NORM])),
         "max_rel": max(extremes, default=None),
         "mean_over_rms": or_none(relative[MEAN], bool(known[MEAN])),
-        "ulps": or_none(ulps[NORM], bool(known[NORM])),
-        "cosine": None,
-        "rel_l2": None,
+        "ulps": tensors.median_ulps(row) if tensors is not None and measured else or_none(ulps[NORM], bool(known[NORM])),
+        "cosine": or_none(tensors.cosine[row], True) if tensors is not None and measured else None,
+        "rel_l2": or_none(tensors.relative_l2[row], True) if tensors is not None and measured else None,
     }
 
 
@@ -255,6 +259,7 @@ def _layer(row: LayerRow) -> JsonObject:
         "left_norm": row.left_norm,
         "right_norm": row.right_norm,
         "norm_rel": row.norm_rel,
+        "rel_l2": row.relative_l2,
         "ulps": row.ulps,
         "grade": row.grade.name.lower(),
         "compared": row.compared,

@@ -14,7 +14,7 @@ from enum import IntEnum
 import numpy as np
 
 from compare.engine.align.pairs import Pairs
-from compare.engine.measure.noise import Noise, profile, role_names
+from compare.engine.measure.noise import MEAN_LEVEL, Noise, profile, role_names
 from compare.engine.measure.self_noise import Floor
 from compare.engine.measure.statistics import MAX, MEAN, MIN, NORM, Differences
 from compare.engine.model import Bool, Direction, Dump, Float64, Group, Int32, Int64, Leaf, UInt8
@@ -84,10 +84,12 @@ def grades_of(
     leaf = [dump.slots.leaf[lists.values[lists.start[:-1]]] for dump, lists in zip(dumps, pairs.slots, strict=True)]
     nothing = (leaf[0] == Leaf.NULL) & (leaf[1] == Leaf.NULL)
     silent = [(leaf[i] == Leaf.TENSOR) & ~side.present.any(axis=1) for i, side in enumerate(differences.sides)]
-    nothing |= silent[0] & silent[1] & ~differences.size & ~differences.by_checksum
+    tensors = differences.tensors
+    measured = np.zeros(len(pairs), bool) if tensors is None else tensors.measured
+    nothing |= silent[0] & silent[1] & ~differences.size & ~differences.by_checksum & ~measured
     argument = np.isin(leaf[0], (Leaf.NUMBER, Leaf.TEXT)) | np.isin(leaf[1], (Leaf.NUMBER, Leaf.TEXT)) | _premise(pairs)
     texts = (leaf[0] == Leaf.TEXT) & (leaf[1] == Leaf.TEXT)
-    comparable = (differences.compared.any(axis=1) | texts | differences.by_checksum) & ~differences.size
+    comparable = (differences.compared.any(axis=1) | texts | differences.by_checksum | measured) & ~differences.size
     parameter = pairs.group == Group.PARAMETERS
     judged = comparable & ~argument & ~parameter
     depth = np.sqrt(1.0 + 2.0 * np.maximum(_filled(layer), 0))
@@ -98,7 +100,7 @@ def grades_of(
     same_forward = bool(differences.equal[judged & ~backward].all())
     chance = np.zeros(len(pairs), bool) if chance is None else chance
     unit = _units(floor, len(pairs))
-    level, limit = _limits(estimate, sudden, depth, backward, begins, chance, unit)
+    level, limit = _limits(estimate, sudden, depth, backward, begins, chance, unit, _jumps(measured))
     limit[backward] *= 1.0 if same_forward else profile().gradient_caution
     if stands_out is not None and (estimate[stands_out] <= limit[stands_out]).all():
         limit[stands_out] = np.minimum(limit[stands_out], estimate[stands_out] / LED_BACK)
@@ -112,8 +114,10 @@ def grades_of(
     beyond &= ~chance
     if begins is not None:
         beyond &= np.arange(len(pairs)) >= begins
-    rounding = (differences.excess <= 0) | ~differences.compared
-    grade = np.where(beyond, Grade.DIVERGED, np.where(rounding.all(axis=1), Grade.ROUNDING, Grade.NOISE))
+    rounding: Bool = np.asarray(((differences.excess <= 0) | ~differences.compared).all(axis=1))
+    if tensors is not None:
+        rounding[measured] = tensors.relative_l2[tensors.row[measured]] <= noise.unit[measured]
+    grade = np.where(beyond, Grade.DIVERGED, np.where(rounding, Grade.ROUNDING, Grade.NOISE))
     grade = np.where(differences.equal, Grade.EQUAL, grade)
     unlike_arguments = argument & ~differences.equal & (not exact)
     grade = np.where(~comparable | unlike_arguments, Grade.INCOMPARABLE, grade)
@@ -153,10 +157,16 @@ def _units(floor: Floor | None, count: int) -> Float64:
     return np.maximum(np.maximum.accumulate(np.nan_to_num(floor.measured, posinf=np.finfo(np.float64).max)), least)
 
 
+def _jumps(measured: Bool) -> Float64:
+    """How far each pair's three estimates may rise above the level before them."""
+    rules = profile()
+    return np.where(measured[:, None], (rules.elements_jump, rules.jump, rules.norm_jump), (rules.jump, rules.jump, rules.norm_jump))
+
+
 def _limits(
-    estimate: Float64, sudden: Bool, depth: Float64, backward: Bool, begins: int | None, chance: Bool, unit: Float64
+    estimate: Float64, sudden: Bool, depth: Float64, backward: Bool, begins: int | None, chance: Bool, unit: Float64, jumps: Float64
 ) -> tuple[Float64, Float64]:
-    """``unit``: see ``_units``."""
+    """``unit``: see ``_units``; ``jumps``: see ``_jumps``."""
     level, limit = np.zeros_like(estimate), np.ones_like(estimate)
     start = np.zeros(3)
     for phase, last in ((~backward, False), (backward, True)):
@@ -164,14 +174,14 @@ def _limits(
         if not len(rows):
             continue
         before = _before(estimate[rows], start)
-        bound = _bound(before, depth[rows], unit[rows], ceiling=not last)
+        bound = _bound(before, depth[rows], unit[rows], jumps[rows], ceiling=not last)
         beyond = ((estimate[rows] > bound).any(axis=1) & ~chance[rows]) | sudden[rows] if begins is None else rows >= begins
         if beyond.any():
             first = int(np.argmax(beyond))
             frozen = before[first]
             grown = np.maximum(depth[rows] / depth[rows[first]], 1.0)
             before[first:] = frozen[None, :] * grown[first:, None]
-            bound = _bound(before, depth[rows], unit[rows], ceiling=not last)
+            bound = _bound(before, depth[rows], unit[rows], jumps[rows], ceiling=not last)
             start = frozen
         else:
             start = np.maximum(before[-1], estimate[rows[-1]])
@@ -179,11 +189,11 @@ def _limits(
     return level, limit
 
 
-def _bound(before: Float64, depth: Float64, unit: Float64, *, ceiling: bool) -> Float64:
+def _bound(before: Float64, depth: Float64, unit: Float64, jumps: Float64, *, ceiling: bool) -> Float64:
     rules = profile()
     either = before[:, :2].max(axis=1)
     lent = np.stack([rules.lend * either, rules.lend * either, unit[:, 2] + rules.lend_norm * either], axis=1)
-    bound = np.maximum(np.maximum(before, lent), unit) * np.array([rules.jump, rules.jump, rules.norm_jump])
+    bound = np.maximum(np.maximum(before, lent), unit) * jumps
     if ceiling:
         bound[:, :2] = np.minimum(bound[:, :2], rules.ceiling * depth[:, None] * np.maximum(unit[:, :2], 1.0))
     limits: Float64 = bound
@@ -201,7 +211,10 @@ def _parameters_differ(differences: Differences, rows: Int64) -> Bool:
         moved = differences.excess[rows] / differences.scale[rows]
         moved[:, MEAN] *= np.sqrt(differences.elements[rows]) / PARAMETER_ROUNDING
         moved[:, NORM] /= PARAMETER_ROUNDING
-        rounded_apart = (np.nan_to_num(moved, posinf=np.inf) > unit[:, None]).any(axis=1)
+        rounded_apart: Bool = np.asarray((np.nan_to_num(moved, posinf=np.inf) > unit[:, None]).any(axis=1))
+    if differences.tensors is not None:
+        measured = differences.tensors.measured[rows]
+        rounded_apart[measured] = ~differences.tensors.same_rounded[differences.tensors.row[rows[measured]]]
     return np.where(bits[0] != bits[1], rounded_apart | differences.nonfinite[rows], ~differences.equal[rows])
 
 
@@ -224,7 +237,13 @@ def _shown(differences: Differences, noise: Noise, limit: Float64, weight: Bool)
     most = np.where(against.max(axis=1, initial=-1.0) > 0, against.argmax(axis=1) if len(against) else 0, NORM)
     difference = differences.relative[rows, most]
     any_compared = compared.any(axis=1)
+    shown_floor = floors[rows, most]
+    if differences.tensors is not None:
+        measured = differences.tensors.measured
+        difference[measured] = differences.tensors.relative_l2[differences.tensors.row[measured]]
+        shown_floor[measured] = allowed[measured, MEAN_LEVEL]
+        any_compared |= measured
     difference[any_compared & np.isnan(difference)] = 0.0
     difference[differences.nonfinite] = np.inf
     difference[differences.size] = np.nan
-    return over, difference, np.where(any_compared, floors[rows, most], np.nan)
+    return over, difference, np.where(any_compared, shown_floor, np.nan)

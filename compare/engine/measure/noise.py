@@ -12,6 +12,7 @@ from msgspec import yaml
 
 from compare.engine.align.conventions import decoder
 from compare.engine.align.pairs import Pairs
+from compare.engine.measure.elements.table import Elements
 from compare.engine.measure.statistics import MAX, MEAN, MIN, NORM, Differences
 from compare.engine.model import Direction, Float64, Int32
 
@@ -34,13 +35,16 @@ class Profile:
     exact_jump: float
     gradient_caution: float
     measured_least: float
+    elements_jump: float
+    elements: dict[str, float]
 
 
 @lru_cache(maxsize=1)
 def profile() -> Profile:
     document: dict[str, Any] = yaml.decode(Path(__file__).with_name("noise.yaml").read_bytes())
     roles = {name: (float(row["mean"]), float(row["extremes"])) for name, row in document.pop("roles").items()}
-    return Profile(roles=roles, **{name: float(value) for name, value in document.items()})
+    elements = {name: float(value) for name, value in document.pop("elements").items()}
+    return Profile(roles=roles, elements=elements, **{name: float(value) for name, value in document.items()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,4 +79,24 @@ def noise_of(pairs: Pairs, differences: Differences) -> Noise:
         norm = np.nan_to_num(excess[:, NORM] / scale[:, NORM], nan=0.0, posinf=np.inf)
     reach = np.stack([role[:, 0], role[:, 1], np.full(len(pairs), profile().norm)], axis=1)
     estimate = np.stack([mean, extremes, norm], axis=1) / (unit[:, None] * reach)
+    if differences.tensors is not None:
+        _from_elements(estimate, reach, unit, pairs, differences.tensors)
     return Noise(estimate, unit, reach)
+
+
+def _from_elements(estimate: Float64, reach: Float64, unit: Float64, pairs: Pairs, tensors: Elements) -> None:
+    """Where the elements were compared, their relative L2 error is the level itself, and no statistic has to suggest it. The exact Norms
+    tell besides it a scale, which is the same share of every element and small beside their noise.
+    """
+    rules = profile().elements
+    by_quantity = np.array([rules.get(role, rules["other"]) for role in role_names(pairs)] + [rules["other"]])
+    measured = np.flatnonzero(tensors.measured)
+    role = by_quantity[np.where(pairs.quantity >= 0, pairs.quantity, len(by_quantity) - 1)][measured]
+    role = np.where(pairs.direction[measured] == Direction.BACKWARD, rules["gradient"], role)
+    estimate[measured] = 0.0
+    estimate[measured, MEAN_LEVEL] = tensors.relative_l2[tensors.row[measured]] / (unit[measured] * role)
+    reach[measured, MEAN_LEVEL] = role
+    left, right = tensors.norms[tensors.row[measured]].T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        apart = np.where(left == right, 0.0, np.abs(left - right) / right)
+    estimate[measured, NORM_LEVEL] = np.nan_to_num(apart, nan=0.0, posinf=np.inf) / (unit[measured] * profile().norm)

@@ -10,12 +10,14 @@ it is they cannot say.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from compare.engine.align.lists import Lists
 from compare.engine.align.pairs import Pairs, Relation
+from compare.engine.measure.elements.table import Elements
+from compare.engine.measure.elements.unpadded import Unpadded
 from compare.engine.measure.ulp import EXACT, representable, significand_bits, ulp
 from compare.engine.model import Bool, Dump, Float64, Int32, Int64, Leaf, Statistic, UInt8
 
@@ -47,7 +49,8 @@ class Differences:
     ``excess`` = max(|signed| − slack, 0). ``scale`` is what each statistic is measured against: Norm against Norm, Mean against RMS =
     Norm/√n, Max and Min against the largest extreme. ``relative`` = |signed| / scale, NaN where not compared. ``ulps`` are signed, in
     units of the coarser side. ``nonfinite``: NaN or Inf on one side only. ``size``: element counts differ, nothing to compare.
-    ``unlike``: texts, or text against number. ``by_checksum``: no statistic on both sides, but a checksum.
+    ``unlike``: texts, or text against number. ``by_checksum``: no statistic on both sides, but a checksum. ``tensors``: what the elements
+    themselves say, where there are tensor files; ``equal`` and ``nonfinite`` are then theirs.
     """
 
     sides: tuple[SideStatistics, SideStatistics]
@@ -67,6 +70,20 @@ class Differences:
     elements: Int64
     tensor_bits: UInt8
     stored_bits: UInt8
+    tensors: Elements | None = None
+
+
+def with_tensors(differences: Differences, tensors: Elements) -> Differences:
+    """What the elements say stands in place of what the statistics could only suggest: equal is equal bit by bit."""
+    pairs = np.flatnonzero(tensors.measured)
+    rows = tensors.row[pairs]
+    equal, nonfinite, size, by_checksum = (
+        column.copy() for column in (differences.equal, differences.nonfinite, differences.size, differences.by_checksum)
+    )
+    equal[pairs] = tensors.equal[rows]
+    nonfinite[pairs] = tensors.misplaced[rows] > 0
+    size[pairs] = by_checksum[pairs] = False
+    return replace(differences, equal=equal, nonfinite=nonfinite, size=size, by_checksum=by_checksum, tensors=tensors)
 
 
 def stored_bits(dump: Dump) -> UInt8:
@@ -161,9 +178,13 @@ def _slack(side: SideStatistics, lists: Lists, dump: Dump) -> Float64:
 SUMMATION_ULPS = 4.0  # a float32 reduction over the fused tensor against one over its parts, or over a view: up to 3.3 units seen
 
 
-def differences_of(pairs: Pairs, dumps: tuple[Dump, Dump]) -> Differences:
+def differences_of(pairs: Pairs, dumps: tuple[Dump, Dump], unpadded: Sequence[Unpadded] = ()) -> Differences:
+    """``unpadded`` replaces the statistics of an end that holds padding by those of its tokens."""
     bits = [stored_bits(dump) for dump in dumps]
     sides = tuple(_combine(dump, b, lists) for dump, b, lists in zip(dumps, bits, pairs.slots, strict=True))
+    for end in unpadded:
+        sides[end.side].values[end.pair] = np.where(sides[end.side].present[end.pair], end.values, np.nan)
+        sides[end.side].elements[end.pair] = end.elements
     left, right = sides
     compared = left.present & right.present
     kinds = _kind(left.values), _kind(right.values)

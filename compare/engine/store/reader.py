@@ -12,24 +12,18 @@ from compare.engine.model import Dump, JsonObject, Leaf, Statistic
 from compare.engine.store.columns import Columns
 from compare.engine.store.dumps import read_dump
 from compare.engine.store.joined import joined
+from compare.engine.store.tensor_detail import PRECISION, as_json, tensor_detail
 
 SHOWN = (Statistic.NORM, Statistic.MAX, Statistic.MIN, Statistic.MEAN)
 MEASURED_BY = {Statistic.NORM: "norm", Statistic.MAX: "extreme", Statistic.MIN: "extreme", Statistic.MEAN: "rms"}
 LEFT, RIGHT = 0, 1
 SIDES = ("left", "right")
 NONE = 255
-PRECISION = {4: "fp8", 8: "bf16", 11: "fp16", 24: "fp32", 53: "fp64"}  # by significand bits: what one ulp is a unit of
 
 
 @lru_cache(maxsize=16)
 def _dump(folders: tuple[Path, ...]) -> Dump:
     return joined([read_dump(folder) for folder in folders])
-
-
-def _value(value: float) -> float | str:
-    if math.isfinite(value):
-        return value
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 class PartReader:
@@ -81,7 +75,7 @@ class PartReader:
 
     @staticmethod
     def _optional(value: float) -> float | str | None:
-        return None if math.isnan(value) else _value(value)
+        return None if math.isnan(value) else as_json(value)
 
 
 class _Case:
@@ -168,6 +162,7 @@ class _Case:
             "floor": None if math.isnan(floor) else floor,
             "precision": PRECISION.get(int(columns.array("bits")[pair])),
             "statistics": self._statistics(pair),
+            "tensor": tensor_detail(self.columns, pair),
         }
 
     def _slots(self, side: int, pair: int) -> list[int]:
@@ -206,8 +201,8 @@ class _Case:
             found.append(
                 {
                     "name": statistic.name.lower(),
-                    "left": _value(float(values[LEFT][statistic])) if present[LEFT][statistic] else None,
-                    "right": _value(float(values[RIGHT][statistic])) if present[RIGHT][statistic] else None,
+                    "left": as_json(float(values[LEFT][statistic])) if present[LEFT][statistic] else None,
+                    "right": as_json(float(values[RIGHT][statistic])) if present[RIGHT][statistic] else None,
                     "difference": float(signed[statistic]) if finite else None,
                     "relative": relative,
                     "of": MEASURED_BY[statistic],
@@ -224,7 +219,7 @@ class _Case:
             if leaf == Leaf.TEXT:
                 shown.append(self.dumps[side].texts[int(table.text[slot])])
             elif leaf == Leaf.NUMBER:
-                shown.append(_value(float(table.statistics[slot, Statistic.MAX])))
+                shown.append(as_json(float(table.statistics[slot, Statistic.MAX])))
             else:
                 shown.append(None)
         return {
@@ -264,6 +259,7 @@ class _Case:
                             "floor": None,
                             "precision": None,
                             "statistics": self._single(side, slot),
+                            "tensor": None,
                         }
                     )
         return found
@@ -274,9 +270,9 @@ class _Case:
         if dump.slots.leaf[slot] == Leaf.TEXT:
             return [{**empty, "name": "value", SIDES[side]: dump.texts[int(dump.slots.text[slot])]}]
         if dump.slots.leaf[slot] == Leaf.NUMBER:
-            return [{**empty, "name": "value", SIDES[side]: _value(float(dump.slots.statistics[slot, Statistic.MAX]))}]
+            return [{**empty, "name": "value", SIDES[side]: as_json(float(dump.slots.statistics[slot, Statistic.MAX]))}]
         return [
-            {**empty, "name": s.name.lower(), SIDES[side]: _value(float(dump.slots.statistics[slot, s]))}
+            {**empty, "name": s.name.lower(), SIDES[side]: as_json(float(dump.slots.statistics[slot, s]))}
             for s in SHOWN
             if dump.slots.present[slot] >> s & 1
         ]

@@ -37,7 +37,7 @@ class TensorFile:
         A view of the mapped file, of its byte order, wherever numpy can look at the bytes as they are; a copy of bool, complex32,
         conjugated, negated, and big-endian bfloat16.
         """
-        array = np.asarray(self._decode(self.stored))  # arithmetic makes scalars of arrays without dimensions
+        array = np.asarray(self.decode(self.stored))  # arithmetic makes scalars of arrays without dimensions
         array.flags.writeable = False
         return array
 
@@ -61,7 +61,8 @@ class TensorFile:
                 self.memory.release()
                 released = stop
 
-    def _decode(self, stored: Array) -> Array:
+    def decode(self, stored: Array) -> Array:
+        """Part of ``stored`` as ``description.element.value``: a view of it wherever numpy can look at the bytes as they are."""
         element = self.description.element
         if element.name == "bool":
             return np.not_equal(stored, 0)  # bytes other than 0 and 1 must not become bools as they are
@@ -83,7 +84,7 @@ class TensorFile:
             widened: Array = _float8_values(element.name).astype(dtype)[stored]
             return widened
         with np.errstate(over="ignore", invalid="ignore"):  # float64 beyond float32 is Inf, as said
-            return self._decode(stored).astype(dtype, copy=False)
+            return self.decode(stored).astype(dtype, copy=False)
 
 
 def open_tensor(source: Path | IO[bytes], place: str) -> TensorFile:

@@ -144,6 +144,7 @@ export const errors: Record<string, string> = {
   tensor_bounds: "形状 {shape}、步长 {stride}、偏移 {offset} 会读到第 {reach} 个元素，而存储只有 {held} 个。请重新 dump，或重新复制文件",
   tensor_repeats: "它把 {held} 个存储元素重复成 {elements} 个，最多支持 {limit} 个。请在 expand 之前保存张量",
   tensor_storage: "{record} 应有 {expected} 字节，实际为 {held} 字节。请重新 dump，或重新复制文件",
+  tensor_other_size: "文件含 {elements} 个元素，而 dump 记录为 {expected} 个。它来自另一次调用，请重新 dump，或复制同一次 dump 的文件",
   tensor_byte_order: "其中写的字节序是 {order}，无法识别。请重新 dump，或重新复制文件",
   tensor_too_large: "解压后超过 {limit} GiB。请提供未压缩的文件",
   npy_header: ".npy 文件头无效：{detail}。请用 numpy.save 保存数组",
