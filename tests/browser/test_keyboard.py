@@ -122,9 +122,11 @@ def test_the_keys_and_the_commands_are_listed_and_closed_again(visit: Visit, com
 def test_an_origin_is_set_aside_and_brought_back_with_keys(visit: Visit, compared: dict[str, str]) -> None:
     page = visit(f"/c/{compared['down2']}")
     bench = Workbench(page).arrived()
-    page.keyboard.press("f")
-    page.keyboard.press("i")
+    selected = bench.selected()
+    page.keyboard.press("i")  # the only origin, selected because it is the first: it stays selected
     expect(page.get_by_text("1 set aside")).to_be_visible()
+    expect(page.get_by_role("status").filter(has_text="there is no other origin")).to_be_attached()
+    assert bench.selected() == selected
     expect(bench.detail.get_by_role("button", name="Bring it back")).to_be_visible()
     page.keyboard.press("u")
     expect(page.get_by_text("1 set aside")).to_be_hidden()

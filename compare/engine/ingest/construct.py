@@ -105,10 +105,12 @@ class Construct:
 def parents(records: RecordColumns, construct: Construct) -> Int32:
     """The parent row of every row, -1 = none; never a circle. Appends a row for each ancestor that only construct.json names.
 
-    Circles, and parents that are neither recorded nor explained, are noted. A name that is no call (``optimizer``) needs no record.
+    Circles, calls that construct.json does not know, and parents that are neither recorded nor explained, are noted. A name that is no
+    call (``optimizer``) needs no record.
     """
     parent = construct.parent  # UNRECORDED only until the loop below has given that parent a row
     names = list(records.rows)
+    recorded = len(records)
     # Ancestors without a record of their own: up the chain until a recorded one, or one that construct.json does not explain.
     missing = dict(construct.parents_without_record)
     while missing:
@@ -138,6 +140,8 @@ def parents(records: RecordColumns, construct: Construct) -> Int32:
     for row in range(len(parent)):
         if parent[row] == UNKNOWN:
             parent[row] = from_names.parent(row)
+            if construct.entries and row < recorded and kind[row] in (RecordKind.MODULE, RecordKind.API):
+                construct.notes.not_in_construct(names[row])
     cut = _cut_cycles(parent)
     for row in sorted(cut):
         construct.notes.circle(names[row])

@@ -11,7 +11,7 @@ from compare.engine.model import JsonObject, Note
 
 LONGEST_SHOWN = 80  # letters of a value in a sentence
 
-ODD_VALUE, CIRCLE, UNKNOWN_PARENT = "odd_value", "construct_circle", "construct_parent_unknown"
+ODD_VALUE, CIRCLE, UNKNOWN_PARENT, DISAGREES = "odd_value", "construct_circle", "construct_parent_unknown", "side_file_disagrees"
 
 
 class Notes:
@@ -32,6 +32,14 @@ class Notes:
     def unknown_parent(self, record: str, parent: str) -> None:
         """construct.json names a call as parent that is neither recorded nor explained there."""
         self._add(UNKNOWN_PARENT, "", record, 1, lambda: {"parent": printable(parent)})
+
+    def not_in_construct(self, record: str) -> None:
+        """A call that construct.json does not know: a dumper names every one there."""
+        self._add(DISAGREES, "construct.json", record, 1, lambda: {"file": "construct.json"})
+
+    def not_in_dump(self, record: str) -> None:
+        """A call that stack.json names and the dump does not hold."""
+        self._add(DISAGREES, "stack.json", record, 1, lambda: {"file": "stack.json"})
 
     def _add(self, code: str, field: str, record: str, count: int, params: Any) -> None:
         kept = self.found.get((code, field))
@@ -54,7 +62,7 @@ def merged(notes: Iterable[Note]) -> list[Note]:
     """The notes of several dumps, those that are alike as one."""
     found: dict[tuple[str, str], Note] = {}
     for note in notes:
-        key = (note.code, str(note.params.get("field", "")))
+        key = (note.code, str(note.params.get("field") or note.params.get("file")))
         first = found.get(key)
         found[key] = note if first is None else Note(first.code, first.place, first.count + note.count, first.record, first.params)
     return list(found.values())
@@ -73,6 +81,18 @@ def sentence(note: Note) -> dict[str, str]:
         return {
             "en": f"Parents that are recorded nowhere, {count} in all, first {parent}, of {record}: they are rows without values ({place})",
             "zh": f"有 {count} 个上级没有任何记录，第一个是 {record} 的上级 {parent}：它们显示为没有数值的行（{place}）",
+        }
+    if note.code == DISAGREES and note.params["file"] == "stack.json":
+        return {
+            "en": f"Calls that stack.json names and the dump does not hold, {count} in all, first {record}: it may be that of another dump "
+            f"({place})",
+            "zh": f"stack.json 中有 {count} 个调用不在 dump 里，第一个是 {record}：它可能属于另一份 dump（{place}）",
+        }
+    if note.code == DISAGREES:
+        return {
+            "en": f"Calls that construct.json does not know, {count} in all, first {record}: it may be that of another dump, or was cut "
+            f"short; they are placed by their names ({place})",
+            "zh": f"有 {count} 个调用不在 construct.json 中，第一个是 {record}：它可能属于另一份 dump，或没有写完；已按名字归位（{place}）",
         }
     field, value, slot = note.params["field"], note.params["value"], note.params["slot"]
     if not slot:

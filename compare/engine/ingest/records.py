@@ -105,10 +105,10 @@ class DumpFile:
 
 
 def tables(
-    records: RecordColumns, slots: SlotColumns, parent: Int32, recorded: int, stack: Int32, notes: Notes, structure: Notes
+    records: RecordColumns, slots: SlotColumns, parent: Int32, recorded: int, stack: Int32, notes: Notes, *others: Notes
 ) -> dict[str, Any]:
     """The members of a ``model.Dump`` that come from the columns: its tables, the lists that they refer to, and what was noted of the
-    records and of their structure.
+    file and of those beside it.
     """
     kind, direction, path, class_name = records.columns()
     slot_start = np.array(records.slot_start, dtype=np.int64)
@@ -136,7 +136,7 @@ def tables(
         "texts": list(slots.texts),
     }
     _note_impossible_shapes(held, notes)
-    return held | {"notes": [*notes.notes(), *structure.notes()]}
+    return held | {"notes": [note for noted in (notes, *others) for note in noted.notes()]}
 
 
 def _note_impossible_shapes(held: dict[str, Any], notes: Notes) -> None:

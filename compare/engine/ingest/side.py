@@ -16,6 +16,7 @@ from compare.engine.ingest.archive import Expander
 from compare.engine.ingest.layout import CONSTRUCT, DATABASE, STACK, Place, arrange, reason
 from compare.engine.ingest.loop_files import claim, read_loop
 from compare.engine.ingest.member import Member, Reading, new_digest
+from compare.engine.ingest.notes import Notes
 from compare.engine.ingest.records import read_dump, tables
 from compare.engine.ingest.source import Meter, Progress, Source
 from compare.engine.ingest.stacks import read_stacks
@@ -78,10 +79,11 @@ def _read(place: Place, dump_file: Member, meter: Meter, digest: Any) -> Dump:
     recorded = len(records)
     parent = constructs.parents(records, construct)
     rows = len(records)
-    stack, stacks = np.full(rows, -1, dtype=np.int32), list[str]()
+    stack, stacks, stack_notes = np.full(rows, -1, dtype=np.int32), list[str](), Notes("")
     if STACK in place.files:
+        stack_notes.place = place.files[STACK].place
         with opened(place.files[STACK], meter, digest) as reading:
-            stack, stacks = read_stacks(reading.read, place.files[STACK].place, records.rows, rows)
+            stack, stacks = read_stacks(reading.read, stack_notes.place, records.rows, rows, stack_notes)
     return Dump(
         place=dump_file.place,
         task=found.task,
@@ -92,7 +94,7 @@ def _read(place: Place, dump_file: Member, meter: Meter, digest: Any) -> Dump:
         rank=place.rank,
         has_construct=construct.entries > 0,
         has_stack=bool(stacks),
-        **tables(records, found.slots, parent, recorded, stack, found.notes, construct.notes),
+        **tables(records, found.slots, parent, recorded, stack, found.notes, construct.notes, stack_notes),
         stacks=stacks,
     )
 

@@ -11,6 +11,7 @@ import numpy as np
 from compare.engine.errors import DumpError, printable
 from compare.engine.ingest.columns import Interned
 from compare.engine.ingest.limits import BLOCK
+from compare.engine.ingest.notes import Notes
 from compare.engine.ingest.splitter import split
 from compare.engine.model import Int32
 
@@ -21,11 +22,12 @@ decode_frames = msgspec.json.Decoder(list[str] | None).decode
 
 
 def read_stacks(
-    read: Callable[[int], bytes], place: str, rows: dict[str, int], count: int, block_size: int = BLOCK
+    read: Callable[[int], bytes], place: str, rows: dict[str, int], count: int, notes: Notes, block_size: int = BLOCK
 ) -> tuple[Int32, list[str]]:
     """The stack of every one of ``count`` rows (-1 = none), and the distinct stacks, frames joined by ``"\\x1e"``, innermost first.
 
-    Old form: ``{record: frames}``. Shared form: ``{"0": [records, frames]}``. Raises DumpError: what ``splitter.split`` raises; bad_stack.
+    Old form: ``{record: frames}``. Shared form: ``{"0": [records, frames]}``.
+    Records that are not there are noted. Raises DumpError: what ``splitter.split`` raises; bad_stack.
     """
     stacks: Interned[str] = Interned()
     column = np.full(count, -1, dtype=np.int32)
@@ -38,6 +40,10 @@ def read_stacks(
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise DumpError("bad_stack", place, record=printable(key), offset=offset) from error
         known = [row for row in map(rows.get, names) if row is not None]
+        if len(known) < len(names):
+            for name in names:
+                if name not in rows:
+                    notes.not_in_dump(name)
         if known and frames:
             column[known] = stacks[SEPARATOR.join(frames)]
     return column, list(stacks)

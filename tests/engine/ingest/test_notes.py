@@ -121,6 +121,28 @@ def test_a_parent_that_is_nowhere_is_named_but_no_structural_name(tmp_path: Path
     assert told(dump) == [("construct_parent_unknown", 1, ONE, {"parent": "Module.gone.Gone.forward.0"})]
 
 
+def test_a_construct_of_another_dump_is_named_and_structure_comes_from_names(tmp_path: Path) -> None:
+    top = "Module.model.Net.forward.0"
+    dump = read_one(tmp_path, dump_json({ONE: call(TENSOR), top: call(TENSOR)}), construct=json.dumps({TWO: None, "x": TWO}).encode())
+    assert told(dump) == [("side_file_disagrees", 2, ONE, {"file": "construct.json"})]
+    assert list(dump.records.parent) == [1, -1]
+
+
+def test_a_construct_that_was_cut_short_is_named_but_gradients_and_saved_values_are_never_in_it(tmp_path: Path) -> None:
+    records = {ONE: call(TENSOR), TWO: call(TENSOR), "Module.model.a.Linear.parameters_grad.0": {"weight": [TENSOR]}, "x.0.debug": TENSOR}
+    assert not read_one(tmp_path, dump_json(records), construct=json.dumps({ONE: None, TWO: None}).encode()).notes
+    dump = read_one(tmp_path, dump_json(records), construct=json.dumps({ONE: None}).encode())
+    assert told(dump) == [("side_file_disagrees", 1, TWO, {"file": "construct.json"})]
+
+
+@pytest.mark.parametrize("stack", [{ONE: ["File a"], TWO: ["File b"]}, {"0": [[ONE, TWO], ["File a"]]}])
+def test_a_stack_of_another_dump_is_named(tmp_path: Path, stack: Any) -> None:
+    dump = read_one(tmp_path, dump_json({ONE: call(TENSOR)}), stack=json.dumps(stack).encode())
+    assert told(dump) == [("side_file_disagrees", 1, TWO, {"file": "stack.json"})]
+    assert dump.notes[0].place == "stack.json"
+    assert list(dump.records.stack) == [0]
+
+
 def test_notes_are_in_the_inventory_as_sentences_merged_over_ranks_and_survive_storing(tmp_path: Path) -> None:
     odd = dump_json({ONE: call(TENSOR | {"shape": ["s0", 4]})})
     side = read(tmp_path, {f"step0/rank{rank}/dump.json": odd for rank in (0, 1)})

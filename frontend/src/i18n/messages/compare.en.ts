@@ -166,6 +166,7 @@ export const compare = {
     withConfidence: (kind: string, confidence: string) => `${kind}, ${confidence} confidence`,
     ignored: "set aside",
     last: "That was the last origin; back to the first.",
+    noOther: "Set aside; there is no other origin.",
     ordinal: (index: number) => (index === 2 ? "2nd" : index === 3 ? "3rd" : `${index}th`),
     railLabel: (ordinal: string, confidence: string) => `${ordinal} origin, ${confidence} confidence`,
   },

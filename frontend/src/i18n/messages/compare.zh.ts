@@ -155,6 +155,7 @@ export const compare: CompareMessages = {
     withConfidence: (kind, confidence) => `${kind}，置信度${confidence}`,
     ignored: "已搁置",
     last: "已是最后一个源头，回到第一个。",
+    noOther: "已搁置，没有其他源头了。",
     ordinal: (index) => `第 ${index} `,
     railLabel: (ordinal, confidence) => `${ordinal}个源头，置信度${confidence}`,
   },

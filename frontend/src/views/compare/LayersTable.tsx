@@ -3,10 +3,10 @@ import type { LayerRow, PartVerdict } from "../../api/types";
 import { useI18n } from "../../i18n";
 import { exact, figure, number, percent, ulps } from "../../i18n/format";
 import { at, NO_ROW, type Row } from "../../model/rows";
-import { SideMark } from "../../ui/side";
 import { byName } from "./by-name";
 import styles from "./layers.module.css";
 import { RoleGlyph } from "./RoleGlyph";
+import { SideHeading } from "./SideHeading";
 import { useSize } from "./use-size";
 import { layerRows, type TreeIndex } from "./workbench-state";
 
@@ -75,16 +75,8 @@ export function LayersTable({ verdict, index, selected, sides, onSelect }: Props
             <th scope="col" className={styles.name}>
               {words.layer}
             </th>
-            <th scope="col">
-              <span className={styles.side}>
-                <SideMark side="left" /> {sides.left}
-              </span>
-            </th>
-            <th scope="col">
-              <span className={styles.side}>
-                <SideMark side="right" /> {sides.right}
-              </span>
-            </th>
+            <SideHeading side="left" name={sides.left} />
+            <SideHeading side="right" name={sides.right} />
             {shape.byNameNorm ? <th scope="col">{slot}</th> : null}
             {named ? <th scope="col">{words.difference}</th> : null}
             {shape.plot > 0 ? (

@@ -2,8 +2,8 @@ import { Fragment, useMemo, useState } from "react";
 import type { NodeSlot, SlotStatistic } from "../../api/types";
 import { useI18n } from "../../i18n";
 import { exact, figure, number, percent, signed, signedPercent, ulps } from "../../i18n/format";
-import { SideMark } from "../../ui/side";
 import { shortRecord } from "./Residual";
+import { SideHeading } from "./SideHeading";
 import styles from "./slots.module.css";
 import { dtypeName, isDirty } from "./words";
 
@@ -45,16 +45,8 @@ export function SlotTable({ slots, sides, columns, own, origin }: Props) {
           <th scope="col">
             <span className="visually-hidden">{words.columns.statistic}</span>
           </th>
-          <th scope="col">
-            <span className={styles.side}>
-              <SideMark side="left" /> {sides.left}
-            </span>
-          </th>
-          <th scope="col">
-            <span className={styles.side}>
-              <SideMark side="right" /> {sides.right}
-            </span>
-          </th>
+          <SideHeading side="left" name={sides.left} />
+          <SideHeading side="right" name={sides.right} />
           {columns >= 6 ? <th scope="col">{words.columns.difference}</th> : null}
           {columns >= 5 ? <th scope="col">{words.columns.relative}</th> : null}
           <th scope="col">{precision === undefined || columns < 6 ? words.columns.ulp : words.ulpOf(precision)}</th>
@@ -229,16 +221,8 @@ export function WorstStatistics({ slots, sides }: Omit<Props, "columns" | "own" 
           <th scope="col">
             <span className="visually-hidden">{words.columns.statistic}</span>
           </th>
-          <th scope="col">
-            <span className={styles.side}>
-              <SideMark side="left" /> {sides.left}
-            </span>
-          </th>
-          <th scope="col">
-            <span className={styles.side}>
-              <SideMark side="right" /> {sides.right}
-            </span>
-          </th>
+          <SideHeading side="left" name={sides.left} />
+          <SideHeading side="right" name={sides.right} />
           <th scope="col">{words.columns.ulp}</th>
         </tr>
       </thead>

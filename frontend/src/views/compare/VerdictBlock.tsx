@@ -2,7 +2,7 @@ import { Check, Minus, X } from "lucide-react";
 import type { ReactNode } from "react";
 import type { PartVerdict, Premise } from "../../api/types";
 import { useI18n } from "../../i18n";
-import { Glyph } from "../../ui/glyph";
+import { VerdictHeading } from "./VerdictHeading";
 import styles from "./verdict.module.css";
 import { confidenceFact, inheritedPairs, placeName, premiseText, restsOn, verdictSentence } from "./words";
 
@@ -17,29 +17,12 @@ export function VerdictBlock({ verdict, actions }: Props) {
   const words = t.compare;
   const { where, what, rest } = verdictSentence(verdict, language, words);
   return (
-    <section className={styles.block} aria-label={words.verdict.label}>
-      <div className={styles.first}>
-        <span className={styles.glyph}>
-          <Glyph name={verdict.verdict} size={20} />
-        </span>
-        <h1 className={styles.sentence} data-testid="verdict-sentence">
-          <b>{where}</b>
-          {what === "" ? null : (
-            <>
-              <span className={styles.dash}> — </span>
-              <span className={styles.what}>{what}</span>
-            </>
-          )}
-        </h1>
-        <div className={styles.actions}>{actions}</div>
-      </div>
-      <div className={styles.below}>
-        <p className={styles.second}>
-          <SecondLine verdict={verdict} rest={rest} />
-        </p>
-        <Premises premises={verdict.premises} />
-      </div>
-    </section>
+    <VerdictHeading verdict={verdict.verdict} where={where} what={what} actions={actions}>
+      <p className={styles.second}>
+        <SecondLine verdict={verdict} rest={rest} />
+      </p>
+      <Premises premises={verdict.premises} />
+    </VerdictHeading>
   );
 }
 

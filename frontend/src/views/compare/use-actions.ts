@@ -161,9 +161,11 @@ export function useActions(now: Situation): Actions {
           return;
         }
         const ignored = [...view.ignored, own].sort((a, b) => a - b);
-        change({ ignored });
+        // Pinned: what was selected because it was the first origin stays selected, also where no other is left to go on to.
+        change({ ignored, node: selected });
         const { origin } = neighbourOrigin(index, selected, ignored, 1);
         if (origin >= 0) goToOrigin(origin);
+        else announce(words.origins.noOther);
       },
       bringBack: () => change({ ignored: [] }),
     };
