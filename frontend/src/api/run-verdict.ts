@@ -54,6 +54,8 @@ export interface KeyData {
   readonly counts: Readonly<Record<"equal" | "differs" | "left_only" | "right_only", number>>;
   /** Ranks that hold the same bytes. */
   readonly copies: number;
+  /** Of a consequence: the earlier keys that differ and that it is made of. */
+  readonly caused_by: readonly string[];
 }
 
 export interface ConfigurationDifference {
@@ -86,6 +88,7 @@ export interface SelfCheck {
   readonly side: "left" | "right";
   readonly key: string;
   readonly state: "ok" | "failed";
+  readonly severity: "info" | "warning" | "error";
   readonly tables: number;
   readonly failed: number;
   readonly worst: Num | null;

@@ -19,6 +19,7 @@ export function keyData(n: number, key: string, own: Partial<KeyData> = {}): Key
     tables: 6,
     counts: { equal: 6 - differing, differs: differing, left_only: 0, right_only: 0 },
     copies: 1,
+    caused_by: [],
     ...own,
   };
 }
@@ -63,10 +64,10 @@ export function loopVerdict(own: Partial<RunVerdict> = {}): RunVerdict {
       keyData(2, "values"),
       keyData(3, "ref_log_prob", { state: "differs", stage: STAGES[1] }),
       keyData(4, "old_log_prob", { stage: STAGES[2] }),
-      keyData(5, "advantages", { state: "consequence" }),
+      keyData(5, "advantages", { state: "consequence", caused_by: ["ref_log_prob"] }),
       keyData(6, "log_prob", { stage: STAGES[3] }),
-      keyData(7, "kl_loss", { state: "consequence", kind: "scalar", stage: STAGES[3] }),
-      keyData(8, "loss", { state: "consequence", kind: "scalar", stage: STAGES[3] }),
+      keyData(7, "kl_loss", { state: "consequence", caused_by: ["ref_log_prob"], kind: "scalar", stage: STAGES[3] }),
+      keyData(8, "loss", { state: "consequence", caused_by: ["ref_log_prob", "advantages", "kl_loss"], kind: "scalar", stage: STAGES[3] }),
     ],
     configurations: [
       {
@@ -94,6 +95,7 @@ export function loopVerdict(own: Partial<RunVerdict> = {}): RunVerdict {
         side: "right",
         key: "log_prob",
         state: "failed",
+        severity: "error",
         tables: 6,
         failed: 1,
         worst: 0.25,
@@ -105,6 +107,7 @@ export function loopVerdict(own: Partial<RunVerdict> = {}): RunVerdict {
         side: "left",
         key: "loss",
         state: "ok",
+        severity: "info",
         tables: 6,
         failed: 0,
         worst: null,

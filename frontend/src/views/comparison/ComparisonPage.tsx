@@ -80,11 +80,7 @@ function Parts({ part, ...of }: { comparison: Comparison; verdict: RunVerdict; s
   useEffect(() => {
     if (part !== null) left.current = part;
   }, [part]);
-  return part === null ? (
-    <PartsPage comparison={of.comparison} verdict={of.verdict} from={left.current} />
-  ) : (
-    <PartView {...of} part={part} />
-  );
+  return part === null ? <PartsPage {...of} from={left.current} /> : <PartView {...of} part={part} />;
 }
 
 const MARKS = { diverged: "▲ ", consistent: "✓ ", identical: "✓ ", not_comparable: "∅ ", left_only: "", right_only: "" } as const;

@@ -100,12 +100,15 @@ export function Chain({ verdict, names, onTable, onPart }: Props) {
           </li>
         ))}
       </ol>
-      {causes.slice(0, 2).map((cause, at) => (
-        <p key={cause.code} className={styles.cause}>
-          {at === 0 ? `${words.cause} ` : ""}
-          {cause.text[language]} {cause.score > 0 ? words.score(cause.score.toFixed(2)) : ""}
+      {causes.length === 0 ? null : (
+        <p className={styles.cause}>
+          {words.cause}{" "}
+          {causes
+            .slice(0, 2)
+            .map(({ text, score }) => `${text[language]}${score > 0 ? ` ${words.score(score.toFixed(2))}` : ""}`)
+            .join(words.or)}
         </p>
-      ))}
+      )}
       {findings.length === 0 ? null : (
         <ul className={styles.findings} aria-label={words.findings}>
           {findings.map(({ code, severity, text }) => (

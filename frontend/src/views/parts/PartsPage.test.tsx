@@ -21,7 +21,7 @@ function setup(verdict: RunVerdict = loopVerdict(), own: Partial<Comparison> = {
   });
   render(
     <QueryClientProvider client={new QueryClient({ defaultOptions: { queries: { retry: false } } })}>
-      <PartsPage comparison={{ ...runComparison(verdict), ...own }} verdict={verdict} from={null} />
+      <PartsPage comparison={{ ...runComparison(verdict), ...own }} verdict={verdict} slug="abc" from={null} />
     </QueryClientProvider>,
   );
   return { asked };
@@ -47,10 +47,10 @@ describe("the page of an RL run", () => {
       "values, equal, 6 of 6 tables",
       "ref_log_prob, differs, 2 of 6, the first that differs, first: step 2 · rank 0 · micro step 0",
       "old_log_prob, equal, 6 of 6 tables",
-      "advantages, consequence, first: step 2 · rank 0 · micro step 0",
+      "advantages, consequence, from ref_log_prob, 2 of 6 tables differ, first: step 2 · rank 0 · micro step 0",
       "log_prob, equal, 6 of 6 tables",
-      "kl_loss, consequence, first: step 2 · rank 0 · micro step 0",
-      "loss, consequence, first: step 2 · rank 0 · micro step 0",
+      "kl_loss, consequence, from ref_log_prob, 2 of 6 tables differ, first: step 2 · rank 0 · micro step 0",
+      "loss, consequence, from kl_loss, 2 of 6 tables differ, first: step 2 · rank 0 · micro step 0",
     ]);
     expect(strip.getByText("before step 2: all 9 equal")).toBeTruthy();
     expect(strip.getByRole("button", { pressed: true }).dataset.key).toBe("ref_log_prob");

@@ -7,6 +7,7 @@ import { type Command, useCommands } from "../../ui/commands";
 import { SharePanel } from "../../ui/share-panel";
 import { DEFAULT_VIEW } from "../../url-state";
 import { changeView, useViewState } from "../../use-view-state";
+import { KeyDataPanel } from "../key-data/KeyDataPanel";
 import { Chain } from "./Chain";
 import { Drift } from "./Drift";
 import { Pairing } from "./Pairing";
@@ -25,9 +26,13 @@ import { sideNames } from "./words";
 interface Props {
   comparison: Comparison;
   verdict: RunVerdict;
+  slug: string;
   /** The part that the reader comes back from. */
   from: number | null;
 }
+
+/** As parts-page.module.css has it. */
+const STACKED = "(max-width: 1100px)";
 
 /** Opens a part afresh; Back leads to where the reader was. */
 export function openPart(part: number | null): void {
@@ -35,7 +40,7 @@ export function openPart(part: number | null): void {
 }
 
 /** The overview of a run verdict: the answer, key data along the pipeline, the parts as stage × step × rank, and what stands behind them. */
-export function PartsPage({ comparison, verdict, from }: Props) {
+export function PartsPage({ comparison, verdict, slug, from }: Props) {
   const { t, format } = useI18n();
   const [{ table }] = useViewState();
   const part = firstPart(verdict);
@@ -62,6 +67,7 @@ export function PartsPage({ comparison, verdict, from }: Props) {
     [verdict.parts],
   );
   const identical = verdict.parts.filter((one) => one.verdict === "identical").length;
+  const drifting = useMemo(() => (verdict.drift ?? []).filter(({ kind }) => kind !== "none"), [verdict.drift]);
   const hasChain = verdict.first !== null;
   return (
     <div className={styles.page}>
@@ -87,7 +93,7 @@ export function PartsPage({ comparison, verdict, from }: Props) {
             <PartsGrid parts={verdict.parts} first={firstCell} entry={entry} returned={entry === from} names={names} onOpen={openPart} />
           )}
           <Settings settings={verdict.configurations} names={names} />
-          <Drift lines={verdict.drift ?? []} first={{ key: verdict.first?.key_data ?? null, stage: verdict.first?.stage ?? null }} />
+          <Drift lines={drifting} first={{ key: verdict.first?.key_data ?? null, stage: verdict.first?.stage ?? null }} />
           <SelfChecks checks={verdict.checks ?? []} names={names} />
           <Preconditions preconditions={verdict.preconditions ?? []} names={names} />
           <Pairing comparison={comparison} verdict={verdict} />
@@ -95,6 +101,7 @@ export function PartsPage({ comparison, verdict, from }: Props) {
         {key !== null || hasChain ? (
           <div className={styles.right}>
             <Chain verdict={verdict} names={names} onTable={openTable} onPart={openPart} />
+            {key === null ? null : <KeyDataPanel slug={slug} data={key} names={names} ready={comparison.state === "done"} />}
           </div>
         ) : null}
       </div>
@@ -104,6 +111,9 @@ export function PartsPage({ comparison, verdict, from }: Props) {
   );
 }
 
+/** Where the columns stand below one another the tables are brought into sight; beside one another they are there already. */
 function openTable(n: number): void {
   changeView({ table: n, entry: null, row: null });
+  if (!window.matchMedia(STACKED).matches) return;
+  requestAnimationFrame(() => document.querySelector(`[data-testid="key-data"]`)?.scrollIntoView({ block: "start" }));
 }

@@ -4,7 +4,7 @@ import { useI18n } from "../../i18n";
 import { useSize } from "../compare/use-size";
 import { Breakable } from "./Breakable";
 import styles from "./pipeline.module.css";
-import { firstStep, keyLines, placeText } from "./run-words";
+import { causeOf, firstStep, keyLines, placeText } from "./run-words";
 
 interface Props {
   verdict: RunVerdict;
@@ -47,12 +47,17 @@ export function Pipeline({ verdict, names, selected, onSelect }: Props) {
           ))}
         </div>
         <ol className={styles.nodes}>
-          {keys.map((data) => {
-            const { state, detail } = keyLines(data, names, t, format.count);
+          {keys.map((data, at) => {
+            const cause = causeOf(keys, at);
+            const { state, detail } = keyLines(data, cause === null ? null : (keys[cause]?.key ?? null), names, t, format.count);
             const first = data.key === verdict.first?.key_data;
             const copies = data.copies > 1 ? words.copies(format.count(data.copies)) : "";
             const place = data.first === null ? "" : words.first(placeText(data.first, t));
-            const said = [state, first ? words.firstOfAll : "", place === "" ? detail : place, copies].filter(Boolean).join(t.common.comma);
+            const bad = data.counts.differs + data.counts.left_only + data.counts.right_only;
+            const many = data.state === "consequence" ? words.differOf(format.count(bad), format.count(data.tables)) : "";
+            const said = [state, first ? words.firstOfAll : "", data.state === "differs" ? "" : detail, many, place, copies]
+              .filter(Boolean)
+              .join(t.common.comma);
             return (
               <li key={data.n}>
                 <button
@@ -63,7 +68,9 @@ export function Pipeline({ verdict, names, selected, onSelect }: Props) {
                   data-first={first}
                   aria-pressed={data.n === selected}
                   aria-label={`${data.key}${t.common.comma}${said}`}
-                  title={[data.stage, data.first === null ? "" : words.first(placeText(data.first, t)), copies].filter(Boolean).join(" · ")}
+                  title={[data.stage, many, data.first === null ? "" : words.first(placeText(data.first, t)), copies]
+                    .filter(Boolean)
+                    .join(" · ")}
                   onClick={() => onSelect(data.n)}
                 >
                   <span className={styles.name}>
@@ -77,7 +84,7 @@ export function Pipeline({ verdict, names, selected, onSelect }: Props) {
             );
           })}
         </ol>
-        <Arrows keys={keys} first={verdict.first?.key_data ?? null} width={width} />
+        <Arrows keys={keys} width={width} />
       </div>
     </section>
   );
@@ -120,40 +127,32 @@ const NODE_MIDDLE = 35;
 const ARCS_TOP = 70;
 const GAP = 26;
 
-/** A line from each key to the next; from the first that differs an arc to each that follows from it. */
-function Arrows({ keys, first, width }: { keys: readonly KeyData[]; first: string | null; width: number }) {
+/** A line from each key to the next, red where the next follows from it; an arc from further back to each other consequence. */
+function Arrows({ keys, width }: { keys: readonly KeyData[]; width: number }) {
   if (width === 0) return null;
   const gap = Math.min(GAP, width * 0.018);
   const node = (width - gap * (keys.length - 1)) / keys.length;
   const left = (at: number) => at * (node + gap);
   const middle = (at: number) => left(at) + node / 2;
-  const origin = keys.findIndex(({ key, state }) => (first === null ? state === "differs" : key === first));
-  const dirty = (at: number) => keys[at]?.state === "consequence" || at === origin;
-  const follows = keys.flatMap(({ state }, at) => (state === "consequence" && at > origin && origin >= 0 ? [at] : []));
-  const arcs = follows.filter((at) => !dirty(at - 1));
-  const straight = (at: number) => dirty(at - 1) && follows.includes(at);
+  const causes = keys.map((_, at) => causeOf(keys, at));
+  const arcs = causes.flatMap((from, at) => (from !== null && from < at - 1 ? [{ from, to: at }] : []));
   return (
     <svg className={styles.arrows} width={width} height={ARCS_TOP + 62} viewBox={`0 0 ${width} ${ARCS_TOP + 62}`} aria-hidden="true">
-      {keys.slice(1).map(({ n }, before) => {
-        const at = before + 1;
-        const from = left(at) - gap;
-        const to = left(at);
-        return (
-          <g key={n} className={straight(at) ? styles.follows : styles.leads}>
-            <path d={`M${from} ${NODE_MIDDLE}H${to - 5}`} />
-            <path className={styles.head} d={`M${to - 1} ${NODE_MIDDLE}l-6 -3v6z`} />
-          </g>
-        );
-      })}
-      {arcs.map((at, index) => {
+      {keys.slice(1).map(({ n }, before) => (
+        <g key={n} className={causes[before + 1] === before ? styles.follows : styles.leads}>
+          <path d={`M${left(before + 1) - gap} ${NODE_MIDDLE}H${left(before + 1) - 5}`} />
+          <path className={styles.head} d={`M${left(before + 1) - 1} ${NODE_MIDDLE}l-6 -3v6z`} />
+        </g>
+      ))}
+      {arcs.map(({ from, to }, index) => {
         const depth = ARCS_TOP + 30 + Math.min(26, index * 18);
-        const [a, b] = [middle(origin), middle(at)];
+        const [a, b] = [middle(from), middle(to)];
         const bend = Math.min(90, (b - a) / 2);
+        const down = `M${a} ${ARCS_TOP}C${a} ${depth} ${a + bend * 0.6} ${depth} ${a + bend} ${depth}`;
+        const up = `H${b - bend}C${b - bend * 0.4} ${depth} ${b} ${depth} ${b} ${ARCS_TOP + 9}`;
         return (
-          <g key={keys[at]?.n} className={styles.follows}>
-            <path
-              d={`M${a} ${ARCS_TOP}C${a} ${depth} ${a + bend * 0.6} ${depth} ${a + bend} ${depth}H${b - bend}C${b - bend * 0.4} ${depth} ${b} ${depth} ${b} ${ARCS_TOP + 9}`}
-            />
+          <g key={keys[to]?.n} className={styles.follows}>
+            <path d={down + up} />
             <path className={styles.head} d={`M${b} ${ARCS_TOP + 3}l-3.5 7h7z`} />
           </g>
         );

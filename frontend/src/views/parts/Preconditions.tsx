@@ -19,10 +19,13 @@ export function Preconditions({
   const words = t.loop.preconditions;
   const [all, setAll] = useState(false);
   if (preconditions.length === 0) return null;
-  const rank = ({ left, right }: Precondition) =>
-    left.state === "failed" || right.state === "failed" ? 0 : left.state === "ok" && right.state === "ok" ? 2 : 1;
+  const states = ({ left, right }: Precondition) => [left.state, right.state];
+  // What fails, what one side leaves open, what holds, and last what no configuration says.
+  const rank = (one: Precondition) =>
+    states(one).includes("failed") ? 0 : !states(one).includes("unknown") ? 2 : states(one).includes("ok") ? 1 : 3;
   const sorted = [...preconditions].sort((a, b) => rank(a) - rank(b));
-  const holding = sorted.filter((one) => rank(one) === 2);
+  const holding = sorted.filter((one) => rank(one) === 2).length;
+  const unknown = sorted.filter((one) => rank(one) === 3).length;
   const shown = all ? sorted : sorted.filter((one) => rank(one) < 2);
   return (
     <section className={styles.section} aria-label={words.title}>
@@ -55,9 +58,10 @@ export function Preconditions({
           ))}
         </tbody>
       </table>
-      {holding.length === 0 ? null : (
+      {holding + unknown === 0 ? null : (
         <p className={styles.more}>
-          {all ? null : <span>{words.holding(holding.length, format.count(holding.length))} </span>}
+          {all || holding === 0 ? null : <span>{words.holding(holding, format.count(holding))} </span>}
+          {all || unknown === 0 ? null : <span>{words.unknown(unknown, format.count(unknown))} </span>}
           <Button look="link" onClick={() => setAll(!all)}>
             {all ? words.hide : words.show}
           </Button>

@@ -16,8 +16,26 @@ export function placeText(place: Partial<TablePlace>, t: Messages, members: read
     .join(" · ");
 }
 
+/** Which of the keys that a consequence is made of is named: the one right before it, else the one with a cause of its own. */
+export function causeOf(keys: readonly KeyData[], at: number): number | null {
+  const { state, caused_by: causes } = keys[at] as KeyData;
+  if (state !== "consequence") return null;
+  const named = (index: number) => causes.includes(keys[index]?.key ?? "");
+  if (named(at - 1)) return at - 1;
+  const found = keys.findIndex(({ state: own }, index) => named(index) && own === "differs");
+  if (found >= 0) return found;
+  const any = keys.findIndex((_, index) => named(index));
+  return any >= 0 ? any : null;
+}
+
 /** The two lines below a key's name, and what is said of it in full. */
-export function keyLines(data: KeyData, names: Record<"left" | "right", string>, t: Messages, format: (count: number) => string) {
+export function keyLines(
+  data: KeyData,
+  cause: string | null,
+  names: Record<"left" | "right", string>,
+  t: Messages,
+  format: (count: number) => string,
+) {
   const words = t.loop.pipeline;
   const { state, counts, tables, first } = data;
   const bad = format(counts.differs + counts.left_only + counts.right_only);
@@ -29,7 +47,7 @@ export function keyLines(data: KeyData, names: Record<"left" | "right", string>,
     case "consequence":
       return {
         state: t.loop.keyDataStates.consequence,
-        detail: words.consequenceFrom(bad, format(tables), first === null ? "" : placeText(first, t, ["step"])),
+        detail: cause === null ? words.differOf(bad, format(tables)) : words.from(cause),
       };
     case "left_only":
       return { state: words.onlyIn(names.left), detail: t.loop.key.tables(tables, format(tables)) };
