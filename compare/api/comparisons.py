@@ -44,7 +44,7 @@ class Chosen(serializers.Field[Any, Any, Any, Any]):
 
 
 class Options(serializers.Serializer[Any]):
-    """The command line's options by their long names; ``baseline`` is a run id, ``mapping`` YAML text (not served yet)."""
+    """The command line's options by their long names; ``baseline`` is a run id, ``mapping`` the text of a mapping file."""
 
     step = extend_schema_field(OpenApiTypes.STR)(Chosen)(NUMBER, required=False, allow_null=True)
     rank = extend_schema_field(OpenApiTypes.STR)(Chosen)(NUMBER, required=False, allow_null=True)

@@ -371,3 +371,23 @@ def test_a_mapping_of_no_known_kind_is_refused_before_anything_is_read(compare: 
     said = compare("/nowhere", "/nowhere", "--export-mapping", tmp_path / "mapping.txt")
     assert said.status == 2
     assert ".yaml" in said.err
+
+
+# --- report and table -------------------------------------------------------------------------------------------------------------------
+
+
+def test_report_and_table_are_written_beside_the_verdict(compare: Any, tmp_path: Path) -> None:
+    report, table = tmp_path / "report.html", tmp_path / "table.csv"
+    said = compare(*CLEAN, "--report", report, "--table", table, "--report-language", "zh")
+    assert said.status == 0
+    assert "前提" in report.read_text("utf-8")
+    assert table.read_text("utf-8").startswith("NPU Name,Bench Name,")
+    assert compare(*CLEAN, "--report", tmp_path / "report.md", "--table", tmp_path / "table.xlsx").status == 0
+    assert (tmp_path / "report.md").read_text("utf-8").startswith("# ")
+    assert zipfile.is_zipfile(tmp_path / "table.xlsx")
+
+
+@pytest.mark.parametrize(("option", "name"), [("--report", "report.pdf"), ("--table", "table"), ("--table", "no/such/folder/table.csv")])
+def test_a_file_that_cannot_be_written_is_a_2(compare: Any, tmp_path: Path, option: str, name: str) -> None:
+    said = compare(*CLEAN, option, tmp_path / name)
+    assert (said.status, said.err.count("\n")) == (2, 1)

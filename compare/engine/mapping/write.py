@@ -109,7 +109,7 @@ Row = tuple[Rule, str, str, str | None]  # rule, relation, reason, compared
 def _rows(used: UsedMapping) -> list[Row]:
     rows: list[Row] = [
         (Rule(left, right, 0, layers=layers), pair.relation, pair.reason, pair.compared)
-        for left, right, layers, pair in _by_layer(used.pairs)
+        for left, right, layers, pair in by_layer(used.pairs)
     ]
     # What was below a module, or had no partner, is in no pair: such rules are handed on as they were.
     return [(rule, "", "", None) for rule in used.given.rules if rule.slots or not rule.pair or rule.descendants] + rows
@@ -145,7 +145,7 @@ def _scalar(text: str) -> str:
     return text if _PLAIN.match(text) and text.lower() not in _WORDS else json.dumps(text, ensure_ascii=False)
 
 
-def _by_layer(pairs: Sequence[UsedPair]) -> list[tuple[tuple[str, ...], tuple[str, ...], frozenset[int] | None, UsedPair]]:
+def by_layer(pairs: Sequence[UsedPair]) -> list[tuple[tuple[str, ...], tuple[str, ...], frozenset[int] | None, UsedPair]]:
     """Pairs that repeat in every layer as one line with ``N``; ``layers`` where they do not repeat in every layer that there is."""
     groups: dict[tuple[UsedPair, bool], list[tuple[UsedPair, int | None]]] = {}
     every: set[int] = set()

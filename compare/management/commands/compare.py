@@ -15,15 +15,19 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from compare.engine.errors import DumpError, os_error
 from compare.engine.exports.finished import Finished, from_memory
-from compare.engine.exports.mapping import used_mapping
+from compare.engine.exports.words import LANGUAGES, Language
+from compare.engine.exports.write import write_mapping, write_report, write_table
 from compare.engine.mapping.read import MOST_BYTES, read_mapping
-from compare.engine.mapping.write import mapping_text
 from compare.engine.model import JsonObject
 from compare.engine.options import Options
 from compare.engine.pipeline import Comparison, compare_paths
 
 AGREES, DIVERGED, BAD_INPUT, NOT_COMPARABLE, INTERNAL = 0, 1, 2, 3, 4
-EXPORTS = {"export_mapping": (".yaml", ".yml", ".csv")}  # option → what a file's name may end with
+EXPORTS = {  # option → what a file's name may end with
+    "report": (".html", ".md"),
+    "table": (".csv", ".xlsx"),
+    "export_mapping": (".yaml", ".yml", ".csv"),
+}
 STATUS = {"identical": AGREES, "consistent": AGREES, "diverged": DIVERGED, "not_comparable": NOT_COMPARABLE}
 
 
@@ -41,6 +45,9 @@ class Command(BaseCommand):
         )
         parser.add_argument("--right", action="append", default=[], metavar="PATH", help="the right side; may repeat")
         parser.add_argument("--json", metavar="FILE", help="write the verdict document (- for standard output)")
+        parser.add_argument("--report", metavar="FILE", help="write a report that stands alone: .html or .md")
+        parser.add_argument("--report-language", choices=LANGUAGES, default="en", help="language of the report")
+        parser.add_argument("--table", metavar="FILE", help="write the pair table, msprobe's columns first: .csv or .xlsx")
         parser.add_argument("--step", metavar="N|L:R")
         parser.add_argument("--rank", metavar="N|L:R")
         parser.add_argument("--stage", metavar="NAME|L:R")
@@ -87,7 +94,7 @@ class Command(BaseCommand):
         _write(comparison, options["json"])
         finished = from_memory(comparison, mapping)
         for name, target in targets.items():
-            _export(finished, name, target)
+            _export(finished, name, target, options["report_language"])
         if options["json"] != "-":
             self.stdout.write(_summary(comparison.document))
         return STATUS[comparison.document["verdict"]]
@@ -111,9 +118,14 @@ def _check_suffix(name: str, target: Path) -> None:
         raise CommandError(f"--{name.replace('_', '-')} {target}: the name must end with {' or '.join(EXPORTS[name])}")
 
 
-def _export(finished: Finished, name: str, target: Path) -> None:
+def _export(finished: Finished, name: str, target: Path, language: Language) -> None:
     try:
-        target.write_text(mapping_text(used_mapping(finished), target.name), "utf-8")
+        if name == "report":
+            write_report(finished, target, language)
+        elif name == "table":
+            write_table(finished, target)
+        else:
+            write_mapping(finished, target)
     except OSError as error:
         raise DumpError("cannot_write", str(target), detail=error.strerror or str(error)) from error
 

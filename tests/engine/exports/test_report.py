@@ -1,0 +1,114 @@
+"""The report: everything in one page that loads and runs nothing, in both languages, whatever the names in the dumps."""
+
+from __future__ import annotations
+
+from functools import cache
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from compare.engine.exports.finished import from_memory
+from compare.engine.exports.html import html
+from compare.engine.exports.markdown import markdown
+from compare.engine.exports.report import report
+from compare.engine.exports.words import LANGUAGES, Language
+from compare.engine.options import Options
+from compare.engine.pipeline import compare_paths
+from tests.engine.build import call, corpus, tensor, write
+
+DOWN = ("q2_train_stat", "q2_infer_down2_stat")
+
+
+class Page(HTMLParser):
+    """What a browser would make of it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@cache
+def page(left: str, right: str, language: Language) -> Page:
+    return Page(html(report(from_memory(corpus(left, right)), language), language))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_verdict_its_evidence_and_its_causes_are_on_the_page(language: Language) -> None:
+    document = corpus(*DOWN).document
+    text = page(*DOWN, language).text
+    assert document["headline"][language] in text
+    origin = document["first_divergence"]
+    assert origin["module"] in text
+    assert all(cause["text"][language] in text for cause in origin["causes"])
+    assert all(name in text for name in (*origin["left"], *origin["right"]))
+    assert all(finding["text"][language] in text for finding in document["findings"])
+    assert str(document["counts"]["pairs"]) in text
+
+
+def test_a_page_loads_nothing_and_runs_nothing() -> None:
+    found = page(*DOWN, "en")
+    assert not {"script", "link", "img", "iframe", "form", "object", "a"} & set(found.tags)
+    assert not [name for name, _ in found.attributes if name in ("src", "href", "style") or name.startswith("on")]
+
+
+def test_both_languages_say_the_same_things() -> None:
+    pages = [page(*DOWN, language) for language in LANGUAGES]
+    assert pages[0].tags == pages[1].tags
+    english = [word for word in ("Premises", "Origins", "Mapping", "What was not compared", "confidence") if word in pages[1].text]
+    assert english == []
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_run_of_several_parts_leads_from_the_run_to_the_module(language: Language) -> None:
+    sides = ("q2_train_steps2_stat", "q2_train_steps2_pert1_stat")
+    document = corpus(*sides).document
+    found = page(*sides, language)
+    assert document["headline"][language] in found.text
+    assert "part-" in "".join(value or "" for name, value in found.attributes if name == "id")
+    assert found.text.count("✓") + found.text.count("▲") >= len(document["parts"])
+
+
+def hostile(folder: Path) -> Any:
+    name = "Module.<script>alert(1)</script>.\"'&`|*[x](y)\u202e.L.forward.0"
+    left, right = ({name: call(tensor(), output=[tensor(norm)])} for norm in (8.0, 4.0))
+    return compare_paths([write(folder / "<b>left", left)], [write(folder / "right", right)], Options())
+
+
+def test_names_from_a_dump_are_text_and_nothing_else(tmp_path: Path) -> None:
+    finished = from_memory(hostile(tmp_path))
+    found = Page(html(report(finished, "en"), "en"))
+    assert "script" not in found.tags
+    assert "alert(1)" in found.text
+    assert "\u202e" not in found.text
+    text = markdown(report(finished, "en"))
+    rows = [line for line in text.splitlines() if line.startswith("|")]
+    assert rows
+    assert "\u202e" not in text
+    assert all("<script>" not in line.replace("`", " ` ").split("`")[0] for line in text.splitlines())
+
+
+def test_markdown_tables_keep_their_columns() -> None:
+    lines = markdown(report(from_memory(corpus(*DOWN)), "zh")).splitlines()
+    for above, line in pairwise(lines):
+        if above.startswith("|") and line.startswith("|"):
+            assert above.replace("\\|", "").count("|") == line.replace("\\|", "").count("|")
+
+
+def test_nothing_compared_is_said_and_not_hidden() -> None:
+    sides = ("q2b_train_stat", "q2b_infer_tok_stat")
+    text = page(*sides, "en").text
+    assert "Not comparable" in text
+    assert "fails" in text
