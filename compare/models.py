@@ -1,7 +1,7 @@
 """What the database remembers: uploads, runs, comparisons, their parts, links, and tokens. Heavy results are files, never one row a node.
 
-Runs and comparisons are jobs: rows that wait for a worker. A row is the truth about its job and the broker is only a bell, so every change
-of state is a compare-and-set (``services/work.py``), and a bell that was lost is rung again (``services/recovery.py``).
+Runs, comparisons and parts are tasks: rows that wait for a worker. A row is the truth about its task and the broker is only a bell, so
+every change of state is a compare-and-set (``services/work.py``), and a bell that was lost is rung again (``services/recovery.py``).
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class Blob(models.Model):
         return self.sha256
 
 
-class Job(models.Model):
-    """What runs and comparisons share: a name, a state, and who is working on it.
+class Task(models.Model):
+    """What waits for a worker: a state, and who is working on it.
 
     ``attempt`` counts the claims; a worker writes only while the row still carries the number of its own claim, so one that was given up
     for dead and wakes up again changes nothing. ``rung_at`` is when a message for the row was last sent, None = not yet.
@@ -47,9 +47,6 @@ class Job(models.Model):
     FAILED = "failed"
     WORKING: ClassVar[str]  # the state of a claimed row
 
-    id = models.CharField(max_length=32, primary_key=True, default=new_slug, editable=False)
-    name = models.CharField(max_length=200)
-    tags = models.JSONField(default=list, blank=True, encoder=ReadableJSON)
     progress = models.JSONField(default=dict, blank=True)
     error = models.JSONField(null=True, blank=True)
     attempt = models.PositiveIntegerField(default=0)
@@ -57,11 +54,22 @@ class Job(models.Model):
     rung_at = models.DateTimeField(null=True, blank=True)
     claimed_at = models.DateTimeField(null=True, blank=True)
     heartbeat_at = models.DateTimeField(null=True, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
-    state = models.CharField(max_length=12)  # each job has its own choices
+    state = models.CharField(max_length=12)  # each task has its own choices
+
+    class Meta:
+        abstract = True
+
+
+class Job(Task):
+    """What runs and comparisons share: a task with a name and an address."""
+
+    id = models.CharField(max_length=32, primary_key=True, default=new_slug, editable=False)
+    name = models.CharField(max_length=200)
+    tags = models.JSONField(default=list, blank=True, encoder=ReadableJSON)
+    created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         abstract = True
@@ -134,7 +142,11 @@ class Upload(models.Model):
 
 
 class Comparison(Job):
-    """A left run against a right run, with options. It waits, queued, until its runs are ready."""
+    """A left run against a right run, with options. It waits, queued, until its runs are ready.
+
+    One of several parts is spread: while it runs, its ``phase`` says whether its parts are being compared (then no worker holds this row,
+    they hold its parts), whether it waits to be reduced to a verdict, or is being reduced.
+    """
 
     class State(models.TextChoices):
         QUEUED = "queued"
@@ -144,6 +156,12 @@ class Comparison(Job):
         CANCELLED = "cancelled"
         INTERRUPTED = "interrupted"  # its worker died; a retry is offered
 
+    class Phase(models.TextChoices):
+        WHOLE = ""  # one worker does it all, or has not said yet that there are several parts
+        PARTS = "parts"
+        REDUCE = "reduce"
+        REDUCING = "reducing"
+
     WORKING = State.RUNNING
     RETRYABLE = frozenset({State.FAILED, State.CANCELLED, State.INTERRUPTED})
 
@@ -151,6 +169,8 @@ class Comparison(Job):
     left = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="as_left")
     right = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="as_right")
     options = models.JSONField(default=dict, blank=True)
+    phase = models.CharField(max_length=8, choices=Phase.choices, default=Phase.WHOLE, blank=True)
+    tries = models.PositiveIntegerField(default=0)  # claims for its reduction since somebody asked for the comparison
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
     opened_at = models.DateTimeField(null=True, blank=True)  # when somebody last looked at it, to the hour
     example = models.CharField(max_length=32, blank=True)  # which shipped example it is, "" = none
@@ -166,21 +186,40 @@ class Comparison(Job):
         indexes = (models.Index(fields=["state", "heartbeat_at"]), models.Index(fields=["-created_at", "-id"]))
 
 
-class Part(models.Model):
-    """One (stage, step) of a finished comparison; n is its folder ``parts/<n>/``. What only one side holds has a row and no folder."""
+class Part(Task):
+    """One (stage, step) of a comparison; ``n`` is its folder ``parts/<n>/``. What only one side holds has a row, done, and no folder.
 
+    The parts of a spread comparison are rows from the moment they are known, each claimed, compared and published by a worker of its own;
+    the one part of a comparison that is not spread gets its row when it is done. ``worker`` names the process that claimed it last.
+    """
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        RUNNING = "running"
+        DONE = "done"
+        FAILED = "failed"
+        CANCELLED = "cancelled"
+
+    WORKING = State.RUNNING
+    UNFINISHED = frozenset({State.QUEUED, State.RUNNING})
+    RETRYABLE = frozenset({State.FAILED, State.CANCELLED})
+
+    state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
     comparison = models.ForeignKey(Comparison, on_delete=models.CASCADE, related_name="parts")
     n = models.PositiveIntegerField()
     stage = models.CharField(max_length=200, null=True)  # noqa: DJ001 - null is the contract's word for "no stage", "" could be a stage
     step = models.IntegerField(null=True)
-    verdict = models.CharField(max_length=20)
+    verdict = models.CharField(max_length=20, blank=True)  # "" = none yet
+    worker = models.CharField(max_length=200, blank=True)
+    tries = models.PositiveIntegerField(default=0)  # claims since somebody asked for the comparison: a part may be what kills its workers
 
     class Meta:
         ordering = ("n",)
         constraints = (models.UniqueConstraint(fields=["comparison", "n"], name="one_part_a_number"),)
+        indexes = (models.Index(fields=["comparison", "state"]), models.Index(fields=["state", "heartbeat_at"]))
 
     def __str__(self) -> str:
-        return f"part {self.n}: {self.verdict}"
+        return f"part {self.n}: {self.verdict or self.state}"
 
 
 class ShareLink(models.Model):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from billiard.exceptions import TimeLimitExceeded, WorkerLostError
@@ -9,8 +10,8 @@ from celery import Task, shared_task
 from celery.signals import task_failure
 from django.core.cache import cache
 
-from compare.models import Comparison, Run
-from compare.services import comparisons, recovery, retention, runs
+from compare.models import Comparison, Part, Run
+from compare.services import comparisons, recovery, retention, runs, spread
 
 HOUR = 3600
 
@@ -23,6 +24,16 @@ def read_run(self: Task[Any, Any], run_id: str) -> None:
 @shared_task(bind=True)
 def run_comparison(self: Task[Any, Any], comparison_id: str) -> None:
     comparisons.compare(comparison_id, self.request.id or "")
+
+
+@shared_task(bind=True)
+def compare_part(self: Task[Any, Any], part_id: int) -> None:
+    spread.compare(part_id, self.request.id or "", f"{self.request.hostname}/{os.getpid()}")
+
+
+@shared_task(bind=True)
+def reduce_parts(self: Task[Any, Any], comparison_id: str) -> None:
+    spread.reduce(comparison_id, self.request.id or "")
 
 
 @shared_task
@@ -50,6 +61,9 @@ def process_was_lost(sender: Task[Any, Any], task_id: str, exception: BaseExcept
     if sender.name == read_run.name:
         for run in Run.objects.filter(pk=args[0], task_id=task_id, state=Run.WORKING):
             recovery.run_lost(run, code, **params)
-    elif sender.name == run_comparison.name:
+    elif sender.name == compare_part.name:
+        for part in Part.objects.filter(pk=args[0], task_id=task_id, state=Part.WORKING).select_related("comparison"):
+            spread.part_lost(part, code, **params)
+    elif sender.name in (run_comparison.name, reduce_parts.name):
         for comparison in Comparison.objects.filter(pk=args[0], task_id=task_id, state=Comparison.WORKING):
             recovery.comparison_lost(comparison, code, **params)

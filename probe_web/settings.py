@@ -145,6 +145,9 @@ CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_TIME_LIMIT = env.int("PROBE_TASK_TIME_LIMIT_SECONDS", default=6 * 3600)
 CELERY_TASK_DEFAULT_QUEUE = "probe_web"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+# A message stays with the broker until a process is free for it: another worker may be, and a small comparison goes before the parts of
+# a large one.
+CELERY_WORKER_DISABLE_PREFETCH = True
 CELERY_WORKER_MAX_TASKS_PER_CHILD = 20  # gives memory back to the machine
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"

@@ -35,6 +35,8 @@ def _starter(folder: Path, started: list[Stack]) -> StartStack:
         chosen = [*arguments]
         if "--port" not in chosen:
             chosen += ["--port", str(free_port())]
+        if "--workers" not in chosen:
+            chosen += ["--workers", "1"]  # whatever the machine has
         if not example:
             chosen.append("--no-example")
         stack = Stack(data or folder / f"data-{len(started)}", environment, tuple(chosen))

@@ -14,8 +14,8 @@ from django.core.cache import cache
 from rest_framework.response import Response
 from rest_framework.test import APIClient
 
-from compare.models import Comparison, Run
-from compare.services import comparisons, runs, uploads
+from compare.models import Comparison, Part, Run
+from compare.services import comparisons, runs, spread, uploads
 
 CORPUS = Path(__file__).parent / "data" / "corpus"
 TUS = {"HTTP_TUS_RESUMABLE": "1.0.0"}
@@ -106,6 +106,14 @@ def corpus_run(name: str, role: str = "auto") -> Run:
 def corpus_comparison(left: str, right: str, **options: Any) -> Comparison:
     """Two dumps of the corpus, compared by the real engine in this process."""
     comparison = comparisons.create(corpus_run(left).pk, corpus_run(right).pk, options)
-    comparisons.compare(comparison.pk, "test")
-    comparison.refresh_from_db()
+    worked_off(comparison)
     return comparison
+
+
+def worked_off(comparison: Comparison) -> None:
+    """All that a worker would do for a comparison, done in this process."""
+    comparisons.compare(comparison.pk, "test")
+    for part in Part.objects.filter(comparison=comparison, state="queued"):
+        spread.compare(part.pk, "test", "this process")
+    spread.reduce(comparison.pk, "test")
+    comparison.refresh_from_db()

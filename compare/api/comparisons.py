@@ -18,8 +18,8 @@ from rest_framework.response import Response
 from compare.api import senders
 from compare.api.base import Resource, page, unless_known
 from compare.api.runs import SEARCH, NameAndTags
-from compare.models import Comparison, Run, ShareLink
-from compare.services import comparisons, naming, recovery, retention, sharing
+from compare.models import Comparison, Part, Run, ShareLink
+from compare.services import comparisons, naming, parts, recovery, retention, sharing
 
 JOINED = ("left", "right")
 NUMBER = re.compile(r"\d{1,9}(:\d{1,9})?")
@@ -151,6 +151,17 @@ class ComparisonRow(ComparisonBase):
         return comparison.verdict or None
 
 
+class PartState(serializers.Serializer[Any]):
+    """One part while the comparison runs and after: its verdict document is there as soon as it is ``done``."""
+
+    n = serializers.IntegerField()
+    stage = serializers.CharField(allow_null=True)
+    step = serializers.IntegerField(allow_null=True)
+    state = serializers.ChoiceField(Part.State.choices)
+    verdict = serializers.CharField(allow_null=True)
+    error = serializers.DictField(allow_null=True)
+
+
 class ComparisonSerializer(ComparisonBase):
     """A comparison: ``verdict`` is the verdict document as soon as it is known, which may be before ``done``."""
 
@@ -159,11 +170,12 @@ class ComparisonSerializer(ComparisonBase):
     right = Side(read_only=True)
     options = serializers.DictField(read_only=True)
     verdict = serializers.SerializerMethodField()
+    parts = serializers.SerializerMethodField()
     read_only = serializers.SerializerMethodField()  # type: ignore[assignment]
 
     class Meta:
         model = Comparison
-        fields = (*ComparisonBase.Meta.fields, "options", "cancel_requested_at", "read_only")
+        fields = (*ComparisonBase.Meta.fields, "options", "parts", "cancel_requested_at", "read_only")
         read_only_fields = fields
 
     @property
@@ -179,6 +191,10 @@ class ComparisonSerializer(ComparisonBase):
 
     def get_read_only(self, comparison: Comparison) -> bool:
         return self.link is not None
+
+    @extend_schema_field(PartState(many=True))
+    def get_parts(self, comparison: Comparison) -> list[dict[str, Any]]:
+        return parts.states(comparison)
 
     @extend_schema_field({"type": "object", "additionalProperties": True, "nullable": True})
     def get_verdict(self, comparison: Comparison) -> Any:
@@ -252,7 +268,7 @@ class Cancel(Resource):
 class Retry(Resource):
     @extend_schema(operation_id="comparisons_retry", request=None, responses=ComparisonSerializer)
     def post(self, request: Request, slug: str) -> Response:
-        """Queue a failed, cancelled or interrupted comparison again."""
+        """Queue a failed, cancelled or interrupted comparison again, or one with failed parts: parts that are done are not repeated."""
         return Response(ComparisonSerializer(comparisons.retry(find(slug))).data)
 
 

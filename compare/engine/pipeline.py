@@ -50,6 +50,7 @@ __all__ = [
     "Source",
     "compare_part",
     "compare_paths",
+    "compare_plan",
     "compare_runs",
     "plan_runs",
     "read_run",
@@ -206,10 +207,14 @@ def compare_runs(
     baseline: Path | None = None,
     files: Files = NO_FILES,
 ) -> JsonObject:
-    """Compares two folders that ``read_run`` made, part after part. ``on_verdict`` gets the document as soon as it is known: before the
-    tree of the last part is written.
+    """Compares two folders that ``read_run`` made: plans, and compares the plan."""
+    return compare_plan(plan_runs(left, right, options, baseline, files), destination, progress, on_verdict)
+
+
+def compare_plan(plan: Plan, destination: Path, progress: Progress, on_verdict: Callable[[JsonObject], None]) -> JsonObject:
+    """Compares one part after the other. ``on_verdict`` gets the document as soon as it is known: before the tree of the last part is
+    written.
     """
-    plan = plan_runs(left, right, options, baseline, files)
     documents: dict[int, JsonObject] = {}
     told: list[JsonObject] = []
 

@@ -13,12 +13,21 @@ from django.utils import timezone
 from kombu import Connection
 from kombu.exceptions import OperationalError
 
-from compare.models import Comparison, Job, Run
+from compare.models import Comparison, Part, Run, Task
 from compare.services import limits
 
 log = logging.getLogger(__name__)
 
-TASKS: dict[type[Job], str] = {Run: "compare.tasks.read_run", Comparison: "compare.tasks.run_comparison"}
+TASKS: dict[type[Task], str] = {
+    Run: "compare.tasks.read_run",
+    Comparison: "compare.tasks.run_comparison",
+    Part: "compare.tasks.compare_part",
+}
+# A spread comparison whose parts have all ended.
+REDUCTION = Q(state=Comparison.State.RUNNING, phase=Comparison.Phase.REDUCE, cancel_requested_at__isnull=True)
+
+# Which message is taken first; Redis has a list for each.
+FIRST, LATER, LAST = 0, 3, 6
 
 
 def unrung() -> Q:
@@ -26,28 +35,31 @@ def unrung() -> Q:
     return Q(rung_at__isnull=True) | Q(rung_at__lt=timezone.now() - limits.unclaimed())
 
 
-def ring(job: Job) -> bool:
-    """Send the message of a queued row unless that was just done. False when the broker did not take it: the row stays queued.
+def ring(row: Task, priority: int = FIRST) -> bool:
+    """Send the message of a waiting row unless that was just done. False when the broker did not take it: the row stays queued.
 
     ``rung_at`` is set first, by compare-and-set, so that many readers that look at once ring once, and stays where the broker is gone, so
     that they do not all wait for it again and again.
     """
-    model, task_id = type(job), str(uuid.uuid4())
-    rows = model._default_manager.filter(pk=job.pk, state=model.QUEUED)
+    model, task_id = type(row), str(uuid.uuid4())
+    name, waiting = TASKS[model], Q(state=model.QUEUED)
+    if isinstance(row, Comparison) and row.phase == Comparison.Phase.REDUCE:
+        name, waiting = "compare.tasks.reduce_parts", REDUCTION
+    rows = model._default_manager.filter(waiting, pk=row.pk)
     if not rows.filter(unrung()).update(rung_at=timezone.now(), task_id=task_id):
         return True
     try:
         with _link() as link:
-            current_app.send_task(TASKS[model], args=[job.pk], task_id=task_id, connection=link)
+            current_app.send_task(name, args=[row.pk], task_id=task_id, priority=priority, connection=link)
     except (OperationalError, OSError) as error:
-        log.warning("the broker did not take %s %s (%s); it stays queued and is sent again", model.__name__, job.pk, error)
+        log.warning("the broker did not take %s %s (%s); it stays queued and is sent again", model.__name__, row.pk, error)
         return False
     return True
 
 
-def ring_on_commit(job: Job) -> None:
+def ring_on_commit(row: Task) -> None:
     """Ring when the row is there for the worker to see."""
-    transaction.on_commit(lambda: ring(job))
+    transaction.on_commit(lambda: ring(row))
 
 
 def kill(task_id: str) -> None:

@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from compare.engine.errors import Cancelled, DumpError
 from compare.engine.options import Options
 from compare.models import Comparison, Part, Run
-from compare.services import broker, space, storage, work
+from compare.services import broker, space, spread, storage, work
 from compare.services.refusals import Refusal
+from compare.services.summary import NO_VERDICT, summary
 
-State = Comparison.State
+State, Phase = Comparison.State, Comparison.Phase
 
 RUNS_READY = Q(left__state=Run.State.READY, right__state=Run.State.READY)
 A_RUN_FAILED = Q(left__state=Run.State.FAILED) | Q(right__state=Run.State.FAILED)
@@ -84,7 +85,10 @@ def run_failed(run: Run, error: dict[str, Any]) -> None:
 
 
 def compare(comparison_id: str, task_id: str) -> None:
-    """The worker's part: claim, compare, publish. Does nothing when somebody else has it or a run is not ready."""
+    """The worker's part: claim, compare, publish. Does nothing when somebody else has it or a run is not ready.
+
+    Several parts are left to ``spread``: they are compared by whoever is free.
+    """
     waiting = Comparison.objects.select_related("left", "right").filter(RUNS_READY, pk=comparison_id).first()
     if waiting is None or not _all_ready(waiting):
         return
@@ -101,32 +105,21 @@ def compare(comparison_id: str, task_id: str) -> None:
     def action(pulse: work.Pulse) -> None:
         from compare.engine import pipeline  # only here: a web process needs no numpy
 
+        plan = spread.plan_of(comparison)
+        if len(plan.compared) > 1:
+            spread.begin(comparison, attempt, plan)
+            return
         storage.clear_attempts(comparison)
-        options = Options.from_json({**comparison.options, **_roles(comparison)})
-        baseline = runs_of(comparison)[2:]
-        verdict = pipeline.compare_runs(
-            storage.columns(comparison.left),
-            storage.columns(comparison.right),
-            options,
-            making,
-            pulse.progress,
-            on_verdict,
-            baseline=storage.columns(baseline[0]) if baseline else None,
-            files=(
-                storage.contents(comparison.left),
-                storage.contents(comparison.right),
-                storage.contents(baseline[0]) if baseline else (),
-            ),
-        )
+        verdict = pipeline.compare_plan(plan, making, pulse.progress, on_verdict)
         with transaction.atomic():
             attempt.settle(State.DONE, error=None, **summary(verdict))
-            Part.objects.bulk_create(_parts(comparison, verdict, making))
+            spread.record(comparison, attempt, plan, verdict)
             storage.publish(making, storage.result(comparison))
 
     try:
         error = work.perform(attempt, action)
         if error is not None:
-            attempt.settle(State.FAILED, error=error, **NO_VERDICT)
+            attempt.settle(State.FAILED, phase=Phase.WHOLE, error=error, **NO_VERDICT)
     except Cancelled:
         stopped(attempt)
     finally:
@@ -142,25 +135,34 @@ def stopped(attempt: work.Attempt) -> None:
 
 
 def cancel(comparison: Comparison) -> Comparison:
-    """Stop a queued comparison at once, a running one soon: its worker hears of it within seconds."""
+    """Stop a queued or spread comparison at once, one that a worker holds soon: it hears of it within seconds."""
     now = timezone.now()
     mine = Comparison.objects.filter(pk=comparison.pk)
-    stopped_waiting = mine.filter(state=State.QUEUED).update(state=State.CANCELLED, finished_at=now, updated_at=now)
+    with transaction.atomic():
+        stopped_waiting = mine.filter(state=State.QUEUED).update(state=State.CANCELLED, finished_at=now, updated_at=now)
+        if stopped_waiting:
+            spread.cancel_parts(comparison)
     asked = stopped_waiting or mine.filter(state=State.RUNNING).update(cancel_requested_at=now, updated_at=now)
     comparison.refresh_from_db()
     if not asked:
         raise Refusal("not_cancellable", HTTPStatus.CONFLICT, state=comparison.state)
+    if comparison.phase != Phase.WHOLE:
+        spread.stop(comparison)
     return comparison
 
 
 def retry(comparison: Comparison) -> Comparison:
-    """Queue a comparison that ended without a verdict again, and with it a run that failed for a reason outside its dump."""
+    """Queue a comparison again that ended without a verdict, or with parts that failed, and with it a run that failed for a reason outside
+    its dump. Parts that came out are not compared again.
+    """
     now = timezone.now()
     with transaction.atomic():
         for run in runs_of(comparison):
             _requeue_run(run)
-        queued = Comparison.objects.filter(pk=comparison.pk, state__in=Comparison.RETRYABLE).update(
+        queued = Comparison.objects.filter(_retryable(), pk=comparison.pk).update(
             state=State.QUEUED,
+            phase=Phase.WHOLE,
+            tries=0,
             error=None,
             progress={},
             cancel_requested_at=None,
@@ -172,8 +174,14 @@ def retry(comparison: Comparison) -> Comparison:
         comparison.refresh_from_db()
         if not queued:
             raise Refusal("not_retryable", HTTPStatus.CONFLICT, state=comparison.state)
+        spread.requeue(comparison)
         ring_when_ready(comparison)
     return comparison
+
+
+def _retryable() -> Q:
+    failed = Part.objects.filter(comparison=OuterRef("pk"), state=Part.State.FAILED)
+    return Q(state__in=Comparison.RETRYABLE) | Q(Exists(failed), state=State.DONE)
 
 
 def delete(comparison: Comparison) -> None:
@@ -199,20 +207,6 @@ def verdict_document(comparison: Comparison) -> bytes | None:
         return None
 
 
-NO_VERDICT: dict[str, str] = {"verdict": "", "headline_en": "", "headline_zh": "", "first_module": ""}
-
-
-def summary(verdict: dict[str, Any]) -> dict[str, str]:
-    """What a list shows of a verdict or run verdict."""
-    first = verdict.get("first_divergence") or verdict.get("first") or {}
-    return {
-        "verdict": verdict["verdict"],
-        "headline_en": verdict["headline"]["en"],
-        "headline_zh": verdict["headline"]["zh"],
-        "first_module": (first.get("module") or "")[:500],
-    }
-
-
 def _requeue_run(run: Run) -> None:
     if run.state != Run.State.FAILED:
         return
@@ -232,18 +226,3 @@ def _run(run_id: str) -> Run:
     if run.state == Run.State.FAILED:
         raise Refusal("run_failed", HTTPStatus.CONFLICT, name=run.name)
     return run
-
-
-def _roles(comparison: Comparison) -> dict[str, str]:
-    """What people said about the sides; what they did not say is told from the dumps."""
-    sides = {"left_role": comparison.left.role, "right_role": comparison.right.role}
-    return {option: role for option, role in sides.items() if role != Run.Role.AUTO}
-
-
-def _parts(comparison: Comparison, verdict: dict[str, Any], folder: Path) -> list[Part]:
-    """The rows of a run verdict's parts; of a plain verdict the one there is, numbered as its folder is."""
-    if "parts" in verdict:
-        return [Part(comparison=comparison, n=p["n"], stage=p["stage"], step=p["step"], verdict=p["verdict"]) for p in verdict["parts"]]
-    left = verdict["left"]
-    numbers = sorted(int(part.name) for part in (folder / "parts").iterdir())
-    return [Part(comparison=comparison, n=n, stage=left.get("stage"), step=left.get("step"), verdict=verdict["verdict"]) for n in numbers]

@@ -15,6 +15,16 @@ HARD_CANCEL = timedelta(seconds=5)
 # How often a run is read before it is given up, where its worker dies each time: it may be the dump that kills.
 RUN_ATTEMPTS = 2
 
+# How often a part is compared, or the parts of a comparison are reduced, before it is given up, where the worker dies each time.
+PART_TRIES = 3
+
+# How many messages of one comparison's parts wait on the broker at the same time. Enough that no worker waits for the next one, few enough
+# that two large comparisons take turns.
+PARTS_AHEAD = 32
+
+# Parts of a comparison of so many at most go before those of larger ones.
+PARTS_OF_A_SMALL_COMPARISON = 16
+
 # Files that no row owns are left alone this long: they may belong to a request that is still going on.
 SWEEP_AGE = timedelta(hours=24)
 

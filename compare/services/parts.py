@@ -1,4 +1,4 @@
-"""The parts of a finished comparison, as files that can be sent."""
+"""The parts of a comparison: how far each is, and those that are done as files that can be sent, whatever the others do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from compare.engine.errors import DumpError
-from compare.models import Comparison
+from compare.models import Comparison, Part
 from compare.services import storage
 from compare.services.refusals import Refusal
 
@@ -33,15 +33,26 @@ class PartFiles:
 
 def find(comparison: Comparison, n: int | None) -> PartFiles:
     """Part ``n``, or with None the only one. A part that only one side holds has nothing to look into."""
-    if comparison.state != Comparison.State.DONE:
-        raise Refusal("not_ready", HTTPStatus.CONFLICT)
-    if n is None:
-        n = _only(comparison)
-    folder = storage.result(comparison) / "parts" / str(n)
-    if not folder.is_dir():
+    row = _only(comparison) if n is None else Part.objects.filter(comparison=comparison, n=n).first()
+    if row is None and comparison.state == Comparison.State.DONE:
         raise Refusal("part_unknown", HTTPStatus.NOT_FOUND, n=n)
-    etag = f'"{comparison.pk}.{comparison.attempt}.{n}"'
+    if row is not None and row.error is not None:
+        raise Refusal(row.error["code"], HTTPStatus.CONFLICT, **row.error["params"])
+    if row is None or row.state != Part.State.DONE:
+        raise Refusal("not_ready", HTTPStatus.CONFLICT)
+    folder = storage.part_result(comparison, row.n)
+    if not folder.is_dir():
+        raise Refusal("part_unknown", HTTPStatus.NOT_FOUND, n=row.n)
+    etag = f'"{comparison.pk}.{row.attempt}.{row.n}"'
     return PartFiles(folder, storage.columns(comparison.left), storage.columns(comparison.right), etag)
+
+
+def states(comparison: Comparison) -> list[dict[str, Any]]:
+    """Each part in the order of the pipeline: ``{n, stage, step, state, verdict, error}``; empty until it is known which there are."""
+    if not comparison.attempt:  # no worker has looked yet
+        return []
+    rows = list(comparison.parts.order_by("n").values("n", "stage", "step", "state", "verdict", "error"))
+    return [{**row, "verdict": row["verdict"] or None} for row in rows]
 
 
 def node(part: PartFiles, row: int) -> dict[str, Any]:
@@ -54,8 +65,8 @@ def node(part: PartFiles, row: int) -> dict[str, Any]:
         raise Refusal(error.code, HTTPStatus.NOT_FOUND, **error.params) from None
 
 
-def _only(comparison: Comparison) -> int:
-    numbers = [int(folder.name) for folder in (storage.result(comparison) / "parts").iterdir()]
-    if len(numbers) != 1:
+def _only(comparison: Comparison) -> Part | None:
+    rows = list(Part.objects.filter(comparison=comparison).exclude(verdict__endswith="_only")[:2])
+    if len(rows) > 1:
         raise Refusal("several_parts", HTTPStatus.CONFLICT)
-    return numbers[0]
+    return rows[0] if rows else None

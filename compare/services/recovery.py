@@ -12,28 +12,47 @@ from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import Count, Q
 from django.utils import timezone
 
 from compare.engine.errors import Cancelled
-from compare.models import Comparison, Job, Run
-from compare.services import broker, comparisons, limits, runs, storage, uploads, work
+from compare.models import Comparison, Job, Part, Run, Task
+from compare.services import broker, comparisons, limits, runs, spread, storage, uploads, work
 from compare.services.refusals import problem
+from compare.services.summary import NO_VERDICT
 
 log = logging.getLogger(__name__)
 
 
 def resend_unclaimed() -> int:
-    """Ring again for queued rows that nobody claimed, unless the broker still holds their messages; returns how many it took."""
+    """Ring again for waiting rows that nobody claimed, unless the broker still holds their messages; returns how many it took.
+
+    Parts are sent a few at a time: those that were never sent wait for their turn (``spread.advance``).
+    """
     for comparison in Comparison.objects.filter(comparisons.A_RUN_FAILED, state=Comparison.State.QUEUED):
         _fail_with_its_run(comparison)
-    rows: list[Job] = [
+    in_parts = Comparison.objects.filter(state=Comparison.WORKING, phase=Comparison.Phase.PARTS)
+    for pk in in_parts.values_list("pk", flat=True):
+        spread.advance(pk)
+    rows: list[Task] = [
         *Run.objects.filter(broker.unrung(), state=Run.State.QUEUED).order_by("created_at"),
         *Comparison.objects.filter(broker.unrung(), comparisons.RUNS_READY, state=Comparison.State.QUEUED).order_by("created_at"),
+        *Comparison.objects.filter(broker.unrung(), broker.REDUCTION),
     ]
-    if not rows or (broker.waiting() or 0) >= len(rows):
+    parts = list(
+        Part.objects.filter(broker.unrung(), state=Part.State.QUEUED, rung_at__isnull=False, comparison__in=in_parts).order_by("n")
+    )
+    lost = len(rows) + len(parts)
+    if not lost or (broker.waiting() or 0) - _just_rung() >= lost:
         return 0
-    return sum(broker.ring(row) for row in rows)
+    sizes = dict(Comparison.objects.filter(pk__in={part.comparison_id for part in parts}).values_list("pk").annotate(Count("parts")))
+    return sum(broker.ring(row) for row in rows) + sum(broker.ring(part, spread.priority(sizes[part.comparison_id])) for part in parts)
+
+
+def _just_rung() -> int:
+    """Rows that wait and whose messages may still be on the broker."""
+    models: tuple[type[Task], ...] = (Run, Comparison, Part)
+    return sum(model._default_manager.filter(~broker.unrung(), state=model.QUEUED).count() for model in models)
 
 
 def reap_interrupted() -> None:
@@ -42,7 +61,19 @@ def reap_interrupted() -> None:
         run_lost(run, "worker_lost")
     for comparison in Comparison.objects.filter(silent() | deaf(), state=Comparison.WORKING):
         comparison_lost(comparison, "worker_lost")
+    for part in Part.objects.filter(silent(), state=Part.WORKING).select_related("comparison"):
+        spread.part_lost(part, "worker_lost")
+    end_deaf_parts()
     uploads.reap_idle()
+
+
+def end_deaf_parts() -> None:
+    """End the processes that go on with a part long after it was cancelled: somebody else waits for them."""
+    deaf_parts = Part.objects.filter(state=Part.State.CANCELLED, finished_at__lt=timezone.now() - limits.HARD_CANCEL).exclude(task_id="")
+    for part in deaf_parts.select_related("comparison"):
+        broker.kill(part.task_id)
+        Part.objects.filter(pk=part.pk, task_id=part.task_id).update(task_id="")
+        storage.clear_part_attempt(part.comparison, part.n, part.attempt)
 
 
 def look_at(comparison: Comparison) -> Comparison:
@@ -52,11 +83,16 @@ def look_at(comparison: Comparison) -> Comparison:
         if run.state == Run.State.FAILED and comparison.state == Comparison.State.QUEUED:
             _fail_with_its_run(comparison)
     if _is_due(comparison):
+        if comparison.rung_at:
+            end_deaf_parts()  # they may be what it waits for, and no worker is free to find out
         comparisons.ring_when_ready(comparison)
     if comparison.state == Comparison.WORKING and (
         _is_past(comparison.heartbeat_at, limits.stale()) or _is_past(comparison.cancel_requested_at, limits.HARD_CANCEL)
     ):
         comparison_lost(comparison, "worker_lost")
+    if comparison.state == Comparison.WORKING and comparison.phase == Comparison.Phase.PARTS:
+        for part in Part.objects.filter(silent(), comparison=comparison, state=Part.WORKING).select_related("comparison"):
+            spread.part_lost(part, "worker_lost")
     return comparison
 
 
@@ -84,7 +120,16 @@ def run_lost(run: Run, code: str, **params: Any) -> None:
 
 
 def comparison_lost(comparison: Comparison, code: str, **params: Any) -> None:
-    """The worker of a comparison is gone, or deaf: cancelled if that was asked for, else interrupted, and a retry is offered."""
+    """The worker of a comparison is gone, or deaf: cancelled if that was asked for, else interrupted, and a retry is offered.
+
+    One that is spread has lost nothing by it: its parts are rows of their own, and its reduction is done by somebody else.
+    """
+    if comparison.phase != Comparison.Phase.WHOLE:
+        if comparison.cancel_requested_at:
+            spread.stop(comparison)
+        elif comparison.phase == Comparison.Phase.REDUCING:
+            spread.reduction_lost(comparison, code, **params)
+        return
     attempt = work.Attempt(Comparison, comparison.pk, comparison.attempt)
     log.warning("attempt %d of comparison %s ended without a word: %s", comparison.attempt, comparison.pk, code)
     if comparison.cancel_requested_at:
@@ -92,7 +137,7 @@ def comparison_lost(comparison: Comparison, code: str, **params: Any) -> None:
         comparisons.stopped(attempt)
     else:
         with suppress(Cancelled):  # somebody else settled it
-            attempt.settle(Comparison.State.INTERRUPTED, error=problem(code, comparison.name, **params), **comparisons.NO_VERDICT)
+            attempt.settle(Comparison.State.INTERRUPTED, error=problem(code, comparison.name, **params), **NO_VERDICT)
     storage.clear_attempt(comparison)
     comparison.refresh_from_db()
 

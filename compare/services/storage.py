@@ -4,8 +4,8 @@ uploads/<slug>.part              bytes that are still arriving
 uploads/incoming/                multipart files, until they are blobs
 blobs/<2>/<sha256>               content
 runs/<slug>/columns/             what the engine read
-comparisons/<slug>/result/       what the engine found; served as it is
-…/<slug>/attempt-<n>.tmp/        an attempt in the making; a rename publishes it
+comparisons/<slug>/result/       what the engine found; served as it is. parts/<n>/ of a spread comparison appear one by one
+…/<slug>/attempt-<n>.tmp/        an attempt in the making; a rename publishes it (attempt-part-<n>-<attempt>.tmp/: of a part)
 comparisons/<slug>/attempt-<n>.verdict.json    the verdict, known before the tree is written
 """
 
@@ -65,6 +65,16 @@ def result(comparison: Comparison) -> Path:
     return job(comparison) / "result"
 
 
+def part_result(comparison: Comparison, n: int) -> Path:
+    """What the engine found in part ``n``."""
+    return result(comparison) / "parts" / str(n)
+
+
+def part_attempt(comparison: Comparison, n: int, number: int) -> Path:
+    """Where attempt ``number`` builds part ``n``."""
+    return job(comparison) / f"attempt-part-{n}-{number}.tmp"
+
+
 def attempt(row: Job, number: int) -> Path:
     """Where attempt ``number`` builds."""
     return job(row) / f"attempt-{number}.tmp"
@@ -82,6 +92,12 @@ def clear_attempt(row: Job) -> None:
         remove(left_over)
 
 
+def clear_part_attempt(comparison: Comparison, n: int, number: int) -> None:
+    """Remove what one attempt at a part left when it died."""
+    for left_over in _attempts(job(comparison), f"part-{n}-{number}"):
+        remove(left_over)
+
+
 def early_verdict(comparison: Comparison) -> Path:
     """The verdict of the present attempt, while its tree is still being written."""
     return job(comparison) / f"attempt-{comparison.attempt}.verdict.json"
@@ -90,6 +106,7 @@ def early_verdict(comparison: Comparison) -> Path:
 def publish(made: Path, place: Path) -> None:
     """Put a complete folder in its place, at once. An older one is there only where a worker died between this and its row."""
     remove(place)
+    _made(place.parent)
     made.replace(place)
 
 

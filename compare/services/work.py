@@ -1,4 +1,4 @@
-"""A claimed row: who works on it, how far that is, and how it ends. The same for reading a run and for comparing two.
+"""A claimed row: who works on it, how far that is, and how it ends. The same for a run that is read, a comparison and a part.
 
 Every write is a compare-and-set on (id, attempt, working state): when it changes nothing, the row was taken away (cancelled hard, given up
 for dead, deleted) and the work stops as if it had been cancelled.
@@ -21,7 +21,7 @@ from django.db.models import F, Q
 from django.utils import timezone
 
 from compare.engine.errors import Cancelled, DumpError
-from compare.models import Comparison, Job
+from compare.models import Comparison, Task
 from compare.services import storage
 from compare.services.refusals import problem
 
@@ -39,12 +39,9 @@ CANCELLED = Q(cancel_requested_at__isnull=False)
 class Attempt:
     """One claim of one row."""
 
-    model: type[Job]
-    id: str
+    model: type[Task]
+    id: str | int
     number: int
-
-    def row(self) -> Job:
-        return self.model._default_manager.get(pk=self.id)
 
     def write(self, **fields: Any) -> None:
         """Change the row, or raise Cancelled when it is no longer this attempt's."""
@@ -57,11 +54,14 @@ class Attempt:
         self.write(state=state, finished_at=timezone.now(), **fields)
 
 
-def claim(model: type[Job], key: str, task_id: str) -> Attempt | None:
-    """Take a queued row, or None: somebody else has it, or it waits for nothing any more. A message that comes twice does nothing."""
+def claim(model: type[Task], key: str | int, task_id: str, waiting: Q | None = None, **fields: Any) -> Attempt | None:
+    """Take a queued row, or None: somebody else has it, or it waits for nothing any more. A message that comes twice does nothing.
+
+    ``waiting`` says which rows may be taken where that is not all that are queued; ``fields`` are written as well.
+    """
     now = timezone.now()
     with transaction.atomic():
-        taken = model._default_manager.filter(pk=key, state=model.QUEUED).update(
+        taken = model._default_manager.filter(Q(state=model.QUEUED) if waiting is None else waiting, pk=key).update(
             state=model.WORKING,
             attempt=F("attempt") + 1,
             task_id=task_id or "",
@@ -71,6 +71,7 @@ def claim(model: type[Job], key: str, task_id: str) -> Attempt | None:
             progress={},
             error=None,
             finished_at=None,
+            **fields,
         )
         return Attempt(model, key, model._default_manager.values_list("attempt", flat=True).get(pk=key)) if taken else None
 

@@ -23,6 +23,7 @@ from probe_web.embedded.lock import DataFolder
 from probe_web.embedded.supervisor import Failed, Supervisor
 
 READY_SECONDS = 90.0
+MOST_WORKERS = 8  # that are started without being asked for: each takes memory for the dumps it has in hand
 START_SECONDS = 90.0  # how long a second start waits for the first one's address
 
 
@@ -48,12 +49,23 @@ def positive(text: str) -> int:
     return number
 
 
+def default_workers() -> int:
+    """One a core, and one core left to the page and whoever looks at it."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(MOST_WORKERS, cores - 1))
+
+
 def options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="./run", description="Start probe_web on this machine: broker, worker and web server.")
     parser.add_argument("--port", type=port_number, help="port to listen on (default: the first free one from 8000 on)")
     parser.add_argument("--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1, for this machine only)")
     parser.add_argument("--data", type=Path, help="folder for everything that is kept (default: var/ in the checkout)")
-    parser.add_argument("--workers", type=positive, default=1, help="comparisons that are computed at the same time (default: 1)")
+    parser.add_argument(
+        "--workers",
+        type=positive,
+        default=os.environ.get("PROBE_WORKERS") or default_workers(),
+        help="comparisons and parts of them that are computed at the same time (default: %(default)s on this machine)",
+    )
     parser.add_argument("--key", help="with --host: the key that opens the lists to other machines (default: one is made and kept)")
     parser.add_argument("--no-example", action="store_true", help="do not load the example comparison")
     return parser.parse_args(arguments)

@@ -11,6 +11,7 @@ import psycopg
 import pytest
 import redis
 
+from tests.bench.run_tree import RunTree, write_run_tree
 from tests.conftest import StartStack, _starter
 from tests.live import ROOT, Stack, redis_server, until
 
@@ -56,6 +57,31 @@ def test_two_uploads_become_a_verdict(larger: Stack) -> None:
     assert found["state"] == "done", found
     assert found["verdict"]["schema"] == "probe-web/verdict/1"
     assert found["verdict"]["verdict"] == "consistent"
+
+
+def test_parts_are_shared_by_two_processes_and_reduced_once(
+    start_stack: StartStack, postgres_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    tree = RunTree(stages=3, steps=8, ranks=2, layers=2)
+    drifted = ("reference_compute_log_prob", 3)
+    # An installation of its own beside that of the other tests: another database of either server.
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE parts")
+    database, broker = postgres_url.removesuffix("/postgres") + "/parts", redis_url.removesuffix("/0") + "/1"
+    stack = start_stack("--workers", "2", DATABASE_URL=database, REDIS_URL=broker)
+    left = stack.upload(write_run_tree(tmp_path / "left.zip", tree))
+    right = stack.upload(write_run_tree(tmp_path / "right.zip", tree, drifted))
+    slug = stack.compare(left, right)
+    found = stack.comparison(slug, seconds=120)
+    assert (found["state"], found["verdict"]["verdict"]) == ("done", "diverged"), found
+    assert (found["verdict"]["first"]["stage"], found["verdict"]["first"]["step"]) == drifted
+    with psycopg.connect(database) as connection:
+        parts = connection.execute("SELECT worker, attempt, state FROM compare_part WHERE comparison_id = %s", (slug,)).fetchall()
+        claims = connection.execute("SELECT attempt, tries, phase FROM compare_comparison WHERE id = %s", (slug,)).fetchone()
+    assert {(attempt, state) for _, attempt, state in parts} == {(1, "done")}
+    assert len(parts) == tree.parts
+    assert len({worker for worker, _, _ in parts}) == 2
+    assert claims == (2, 1, ""), "planned once, reduced once"
 
 
 def test_a_redis_that_is_gone_for_a_while_loses_no_comparison(start_stack: StartStack, postgres_url: str, tmp_path: Path) -> None:

@@ -220,7 +220,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** @description Queue a failed, cancelled or interrupted comparison again. */
+        /** @description Queue a failed, cancelled or interrupted comparison again, or one with failed parts: parts that are done are not repeated. */
         post: operations["comparisons_retry"];
         delete?: never;
         options?: never;
@@ -406,6 +406,7 @@ export interface components {
             readonly options: {
                 [key: string]: unknown;
             };
+            readonly parts: components["schemas"]["PartState"][];
             /** Format: date-time */
             readonly cancel_requested_at: string | null;
             readonly read_only: boolean;
@@ -495,6 +496,26 @@ export interface components {
             baseline?: string | null;
             mapping?: string | null;
         };
+        /** @description One part while the comparison runs and after: its verdict document is there as soon as it is ``done``. */
+        PartState: {
+            n: number;
+            stage: string | null;
+            step: number | null;
+            state: components["schemas"]["PartStateStateEnum"];
+            verdict: string | null;
+            error: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /**
+         * @description * `queued` - Queued
+         *     * `running` - Running
+         *     * `done` - Done
+         *     * `failed` - Failed
+         *     * `cancelled` - Cancelled
+         * @enum {string}
+         */
+        PartStateStateEnum: "queued" | "running" | "done" | "failed" | "cancelled";
         /** @description What a reader may change of a run. The role decides which side is called what, not what is compared. */
         PatchedChangedRunRequest: {
             name?: string;

@@ -261,11 +261,23 @@ export interface ComparisonRow extends ComparisonBase {
   readonly verdict: VerdictWord | null;
 }
 
+/** One part while the comparison runs and after; its own verdict can be read as soon as it is done. */
+export interface PartState {
+  readonly n: number;
+  readonly stage: string | null;
+  readonly step: number | null;
+  readonly state: "queued" | "running" | "done" | "failed" | "cancelled";
+  readonly verdict: VerdictWord | "left_only" | "right_only" | null;
+  readonly error: ApiProblem | null;
+}
+
 export interface Comparison extends ComparisonBase {
   readonly left: ComparisonSide;
   readonly right: ComparisonSide;
   readonly options: Params;
   readonly cancel_requested_at: string | null;
+  /** In the order of the pipeline; empty until a worker knows which there are. */
+  readonly parts: readonly PartState[];
   /** Opened by a link that only lets one look. */
   readonly read_only: boolean;
   /** As soon as it is known, which may be before `done`. */

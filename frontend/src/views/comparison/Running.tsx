@@ -12,6 +12,8 @@ import styles from "./running.module.css";
 import { stageOf } from "./stage";
 
 const STAGES: readonly string[] = ["read", "align", "measure", "diagnose", "store"];
+/** Of a comparison whose parts are compared by several workers. */
+const SPREAD: readonly string[] = ["parts"];
 
 /** A comparison on its way: what it waits for, which stage it is in, with numbers, and how to stop it. */
 export function Running({ slug, comparison }: { slug: string; comparison: Comparison }) {
@@ -66,13 +68,14 @@ function sideLine(run: ComparisonSide, t: Messages, format: Format): string {
   return fraction === undefined ? t.card.parsing : t.card.parsingPercent(share(fraction, 1));
 }
 
-/** The five stages; those behind are full, the present one moves. */
+/** The five stages; those behind are full, the present one moves. Several parts are at several stages: one bar counts them. */
 function Stages({ progress, waiting }: { progress: Progress; waiting: boolean }) {
   const { t, format } = useI18n();
-  const at = waiting ? -1 : Math.max(0, STAGES.indexOf(progress.stage ?? ""));
+  const stages = progress.stage === "parts" ? SPREAD : STAGES;
+  const at = waiting ? -1 : Math.max(0, stages.indexOf(progress.stage ?? ""));
   return (
-    <ol className={styles.stages} aria-label={t.comparison.progress}>
-      {STAGES.map((stage, index) => {
+    <ol className={styles.stages} data-count={stages.length} aria-label={t.comparison.progress}>
+      {stages.map((stage, index) => {
         const fraction = index < at ? 1 : index === at ? Math.min(1, progress.fraction ?? 0) : 0;
         const name = t.state.stages[stage] ?? stage;
         return (
@@ -98,10 +101,12 @@ function Stages({ progress, waiting }: { progress: Progress; waiting: boolean })
 
 /** 61 % · 190 of 318 records: the share, and whatever the worker counts. */
 export function figures(progress: Progress, t: Messages, format: Format): string {
-  const { fraction, bytes: done, of, records, pairs } = progress;
+  const { fraction, bytes: done, of, records, pairs, parts: ended, running } = progress;
   const words = t.comparison.numbers;
   const parts = fraction === undefined ? [] : [share(fraction, 1)];
   if (typeof done === "number" && typeof of === "number") parts.push(words.bytes(...bytesOf(done, of)));
+  else if (typeof ended === "number" && typeof of === "number" && typeof running === "number")
+    parts.push(words.partsOf(format.count(ended), format.count(of), format.count(running)));
   else if (typeof records === "number" && typeof of === "number") parts.push(words.recordsOf(format.count(records), format.count(of)));
   else if (typeof records === "number") parts.push(words.records(format.count(records)));
   else if (typeof pairs === "number" && typeof of === "number") parts.push(words.pairsOf(format.count(pairs), format.count(of)));

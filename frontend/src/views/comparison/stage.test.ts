@@ -59,6 +59,8 @@ describe("following", () => {
     const say = (progress: Parameters<typeof figures>[0]) => figures(progress, messagesOf("en"), formatOf("en")).replaceAll("\u00a0", " ");
     expect(say({ stage: "align", fraction: 0.61, records: 190, of: 318 })).toBe("61 % · 190 of 318 records");
     expect(say({ stage: "read", fraction: 0.5, bytes: 30_300_000, of: 60_600_000 })).toBe("50 % · 30.3 of 60.6 MB");
+    const spread = { stage: "parts", fraction: 0.325, parts: 38, of: 120, running: 2 };
+    expect(say(spread)).toBe("32 % · 38 of 120 parts done, 2 in progress");
     expect(say({})).toBe("");
   });
 });

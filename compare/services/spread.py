@@ -1,0 +1,251 @@
+"""A comparison of several parts, spread over workers: each part is a row and a message of its own, the last one to end has them reduced.
+
+    run_comparison   plans: a row a part, then no worker holds the comparison any more (phase ``parts``)
+    compare_part     claims one part, compares it, publishes its folder; whoever claims or ends a part rings for the next
+    reduce_parts     once, when no part is left: the verdict over those that succeeded, naming those that did not
+
+Few messages of one comparison wait at the same time (``limits.PARTS_AHEAD``), behind everything that is not a part, those of large
+comparisons behind those of small ones: who comes with two dumps while 960 parts are being compared waits for the part that a worker has
+in hand. All changes are compare-and-set on rows, so that what is told twice is done once, on SQLite as on PostgreSQL.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from django.db import transaction
+from django.db.models import Count, F, Q
+from django.utils import timezone
+
+from compare.engine.errors import Cancelled
+from compare.engine.options import Options
+from compare.models import Comparison, Part, Run
+from compare.services import broker, limits, storage, work
+from compare.services.refusals import problem
+from compare.services.summary import NO_VERDICT, summary
+
+if TYPE_CHECKING:
+    from compare.engine.pipeline import Plan
+
+log = logging.getLogger(__name__)
+
+State, Phase = Comparison.State, Comparison.Phase
+
+ONE_SIDED = Q(verdict__endswith="_only")
+
+
+def plan_of(comparison: Comparison) -> Plan:
+    """The parts of a comparison whose runs are ready."""
+    from compare.engine import pipeline  # only here: a web process needs no numpy
+
+    sides = {"left_role": comparison.left.role, "right_role": comparison.right.role}
+    said = {option: role for option, role in sides.items() if role != Run.Role.AUTO}  # what nobody said is told from the dumps
+    options = Options.from_json({**comparison.options, **said})
+    baseline = None if options.baseline is None else Run.objects.get(pk=options.baseline)
+    return pipeline.plan_runs(
+        storage.columns(comparison.left),
+        storage.columns(comparison.right),
+        options,
+        baseline=None if baseline is None else storage.columns(baseline),
+        files=(
+            storage.contents(comparison.left),
+            storage.contents(comparison.right),
+            () if baseline is None else storage.contents(baseline),
+        ),
+    )
+
+
+def begin(comparison: Comparison, attempt: work.Attempt, plan: Plan) -> None:
+    """Let go of a claimed comparison: from here on workers hold its parts. Parts that an earlier attempt compared stay as they are."""
+    rows = _rows(comparison, plan)
+    with transaction.atomic():
+        attempt.write(phase=Phase.PARTS, task_id="", rung_at=None)
+        if Comparison.objects.filter(work.CANCELLED, pk=comparison.pk).exists():
+            raise Cancelled
+        known = Part.objects.filter(comparison=comparison)
+        if [_place(part) for part in known] != [_place(part) for part in rows]:
+            known.delete()
+            storage.remove(storage.result(comparison))
+            Part.objects.bulk_create(rows)
+    advance(comparison.pk)
+
+
+def record(comparison: Comparison, attempt: work.Attempt, plan: Plan, verdict: dict[str, Any]) -> None:
+    """The rows of a comparison that one worker did alone: at most one of its parts is on both sides."""
+    words = {part["n"]: part["verdict"] for part in verdict.get("parts", [])}
+    rows = _rows(comparison, plan)
+    for row in rows:
+        row.state, row.verdict, row.attempt = Part.State.DONE, words.get(row.n, verdict["verdict"]), attempt.number
+        row.finished_at = timezone.now()
+    Part.objects.filter(comparison=comparison).delete()
+    Part.objects.bulk_create(rows)
+
+
+def advance(comparison_id: str) -> None:
+    """Say how far a spread comparison is, ring for the parts that come next, and when all have ended for their reduction."""
+    parts = Part.objects.filter(~ONE_SIDED, comparison=comparison_id)
+    counts = parts.aggregate(
+        all=Count("pk"),
+        waiting=Count("pk", filter=Q(state=Part.State.QUEUED, rung_at__isnull=False)),
+        queued=Count("pk", filter=Q(state=Part.State.QUEUED)),
+        running=Count("pk", filter=Q(state=Part.State.RUNNING)),
+    )
+    ended = counts["all"] - counts["queued"] - counts["running"]
+    progress = {
+        "stage": "parts",
+        "fraction": round((ended + counts["running"] / 2) / max(1, counts["all"]), 4),
+        "parts": ended,
+        "of": counts["all"],
+        "running": counts["running"],
+    }
+    spread = Comparison.objects.filter(pk=comparison_id, state=State.RUNNING, phase=Phase.PARTS)
+    if not spread.update(progress=progress, updated_at=timezone.now()):
+        return
+    if not counts["queued"] + counts["running"]:
+        if spread.update(phase=Phase.REDUCE, rung_at=None, updated_at=timezone.now()):
+            broker.ring(Comparison.objects.get(pk=comparison_id))
+        return
+    unrung = parts.filter(state=Part.State.QUEUED, rung_at__isnull=True).order_by("tries", "n")
+    for part in unrung[: max(0, limits.PARTS_AHEAD - counts["waiting"])]:
+        if not broker.ring(part, priority(counts["all"])):
+            break  # what was not taken, and what comes after it, is sent again by ``recovery``
+
+
+def priority(parts: int) -> int:
+    """Of the messages of a comparison of so many parts."""
+    return broker.LATER if parts <= limits.PARTS_OF_A_SMALL_COMPARISON else broker.LAST
+
+
+def compare(part_id: int, task_id: str, worker: str) -> None:
+    """The worker's part: claim, compare, publish. Does nothing when somebody else has it or nobody wants it any more."""
+    attempt = work.claim(Part, part_id, task_id, worker=worker[:200], tries=F("tries") + 1)
+    if attempt is None:
+        return
+    part = Part.objects.select_related("comparison__left", "comparison__right").get(pk=part_id)
+    comparison = part.comparison
+    making = storage.part_attempt(comparison, part.n, attempt.number)
+    advance(comparison.pk)
+
+    def action(pulse: work.Pulse) -> None:
+        from compare.engine import pipeline
+
+        document = pipeline.compare_part(plan_of(comparison), part.n, making, pulse.progress, lambda _: None)
+        with transaction.atomic():
+            attempt.settle(Part.State.DONE, verdict=document["verdict"], error=None)
+            storage.publish(making, storage.part_result(comparison, part.n))
+
+    try:
+        error = work.perform(attempt, action)
+        if error is not None:
+            attempt.settle(Part.State.FAILED, error=error)
+    except Cancelled:
+        # Nobody needs to end this process any more.
+        Part.objects.filter(pk=part_id, attempt=attempt.number, state=Part.State.CANCELLED).update(task_id="")
+    finally:
+        storage.end_attempt(making)
+    advance(comparison.pk)
+
+
+def reduce(comparison_id: str, task_id: str) -> None:
+    """The worker's part when the parts have ended: their verdict, from the documents that they left."""
+    attempt = work.claim(Comparison, comparison_id, task_id, broker.REDUCTION, phase=Phase.REDUCING, tries=F("tries") + 1)
+    if attempt is None:
+        return
+    comparison = Comparison.objects.select_related("left", "right").get(pk=comparison_id)
+    parts = Part.objects.filter(~ONE_SIDED, comparison=comparison)
+
+    def action(pulse: work.Pulse) -> None:
+        from compare.engine import pipeline
+
+        documents = {
+            part.n: json.loads((storage.part_result(comparison, part.n) / "verdict.json").read_bytes())
+            for part in parts.filter(state=Part.State.DONE)
+        }
+        verdict = pipeline.reduce_parts(plan_of(comparison), documents, failures, storage.result(comparison))
+        storage.remove(storage.result(comparison) / "exports")  # of the verdict before a retry
+        with transaction.atomic():
+            attempt.settle(State.DONE, phase=Phase.WHOLE, error=None, **summary(verdict))
+            storage.write(
+                storage.result(comparison) / "verdict.json", json.dumps(verdict, ensure_ascii=False, allow_nan=False).encode("utf-8")
+            )
+
+    failures = {part.n: part.error or {} for part in parts.filter(state=Part.State.FAILED)}
+    with suppress(Cancelled):  # it was cancelled, deleted, or given to somebody else
+        if len(failures) == parts.count():
+            error: dict[str, Any] | None = next(iter(failures.values()))
+        else:
+            error = work.perform(attempt, action)
+        if error is not None:
+            attempt.settle(State.FAILED, phase=Phase.WHOLE, error=error, **NO_VERDICT)
+
+
+def stop(comparison: Comparison) -> None:
+    """End a spread comparison at once. Workers hear of it at their next step; the parts that are done stay for a retry."""
+    now = timezone.now()
+    with transaction.atomic():
+        spread = Comparison.objects.filter(pk=comparison.pk, state=State.RUNNING).exclude(phase=Phase.WHOLE)
+        spread.update(state=State.CANCELLED, phase=Phase.WHOLE, finished_at=now, updated_at=now, **NO_VERDICT)
+        cancel_parts(comparison)
+    comparison.refresh_from_db()
+
+
+def cancel_parts(comparison: Comparison) -> None:
+    """``task_id`` stays where a process works on a part, until it has heard."""
+    now = timezone.now()
+    parts = Part.objects.filter(comparison=comparison)
+    parts.filter(state=Part.State.QUEUED).update(state=Part.State.CANCELLED, task_id="", finished_at=now, updated_at=now)
+    parts.filter(state=Part.State.RUNNING).update(state=Part.State.CANCELLED, finished_at=now, updated_at=now)
+
+
+def requeue(comparison: Comparison) -> None:
+    """Queue the parts again that did not come out, and no others."""
+    Part.objects.filter(comparison=comparison, state__in=Part.RETRYABLE).update(
+        state=Part.State.QUEUED, tries=0, error=None, progress={}, task_id="", rung_at=None, finished_at=None, updated_at=timezone.now()
+    )
+
+
+def part_lost(part: Part, code: str, **params: Any) -> None:
+    """The worker of a part is gone: somebody else takes it, but not for ever, for it may be the part that kills."""
+    attempt = work.Attempt(Part, part.pk, part.attempt)
+    log.warning("attempt %d of part %d of comparison %s ended without a word: %s", part.attempt, part.n, part.comparison_id, code)
+    with suppress(Cancelled):  # somebody else settled it
+        if part.tries < limits.PART_TRIES and code != "time_limit":
+            attempt.write(state=Part.State.QUEUED, progress={}, rung_at=None, task_id="")
+        else:
+            attempt.settle(Part.State.FAILED, error=problem(code, _name(part), **params))
+        storage.clear_part_attempt(part.comparison, part.n, part.attempt)
+    advance(part.comparison_id)
+
+
+def reduction_lost(comparison: Comparison, code: str, **params: Any) -> None:
+    """The worker that reduced is gone: somebody else does it, but not for ever."""
+    attempt = work.Attempt(Comparison, comparison.pk, comparison.attempt)
+    log.warning("attempt %d of comparison %s, its reduction, ended without a word: %s", comparison.attempt, comparison.pk, code)
+    with suppress(Cancelled):  # somebody else settled it
+        if comparison.tries < limits.PART_TRIES and code != "time_limit":
+            attempt.write(phase=Phase.REDUCE, rung_at=None, task_id="")
+            broker.ring(Comparison.objects.get(pk=comparison.pk))
+        else:
+            attempt.settle(State.INTERRUPTED, phase=Phase.WHOLE, error=problem(code, comparison.name, **params), **NO_VERDICT)
+    comparison.refresh_from_db()
+
+
+def _rows(comparison: Comparison, plan: Plan) -> list[Part]:
+    rows = []
+    for part in plan.parts:
+        stage, step = part.left or part.right or (None, None)
+        done = {"state": Part.State.DONE, "verdict": f"{part.only}_only", "finished_at": timezone.now()} if part.only else {}
+        rows.append(Part(comparison=comparison, n=part.n, stage=stage[:200] if stage else stage, step=step, **done))
+    return rows
+
+
+def _place(part: Part) -> tuple[int, str | None, int | None, bool]:
+    return part.n, part.stage, part.step, part.verdict.endswith("_only")
+
+
+def _name(part: Part) -> str:
+    step = "" if part.step is None else f"step {part.step}"
+    return " ".join(word for word in (part.stage, step) if word) or f"part {part.n}"
