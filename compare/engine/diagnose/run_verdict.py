@@ -54,7 +54,7 @@ def run_verdict(
         "schema": SCHEMA,
         **sides,
         "verdict": word,
-        "headline": _with_failures(_headline(word, rows, first, loop), [row for row in rows if row["state"] == "failed"]),
+        "headline": _with_failures(_headline(word, rows, judged, first, loop), [row for row in rows if row["state"] == "failed"]),
         "first": first,
         "configurations": loop.get("configurations", []),
         "preconditions": loop.get("preconditions", []),
@@ -192,7 +192,7 @@ def _first(row: JsonObject) -> JsonObject:
     return {"key_data": None, "stage": row["stage"], "step": row["step"], "rank": place.get("rank"), "module": place.get("module")}
 
 
-def _headline(word: str, rows: Sequence[JsonObject], first: JsonObject | None, loop: JsonObject) -> Text:
+def _headline(word: str, rows: Sequence[JsonObject], judged: Sequence[JsonObject], first: JsonObject | None, loop: JsonObject) -> Text:
     compared = [row for row in rows if row["verdict"] in ("identical", "consistent")]
     apart = len(rows) - len(compared)
     if first is not None and first["key_data"] is not None:
@@ -205,6 +205,10 @@ def _headline(word: str, rows: Sequence[JsonObject], first: JsonObject | None, l
             f"首个差异：{stage.replace(', ', '，')}第 {first['step']} 步，{module}",
         )
     if word == "not_comparable":
+        if not compared and judged:
+            more = both(f"; so are all {len(rows)} parts", f"；全部 {len(rows)} 个部分都是如此") if len(rows) > 1 else both("", "")
+            said: Text = judged[0]["headline"]
+            return both(said["en"] + more["en"], said["zh"] + more["zh"])
         if not compared:
             return both(
                 "Not comparable — no part is on both sides, or none could be compared", "无法比较 — 没有两侧共有的部分，或都无法比较"
@@ -213,18 +217,18 @@ def _headline(word: str, rows: Sequence[JsonObject], first: JsonObject | None, l
             f"Not comparable — {apart} of {len(rows)} parts could not be compared; the other {len(compared)} show nothing beyond noise",
             f"无法比较 — {len(rows)} 个部分中有 {apart} 个无法比较；其余 {len(compared)} 个没有超出噪声的差异",
         )
-    said = {"identical": both("Identical", "完全一致"), "consistent": both("Consistent", "一致")}[word]
+    word_said = {"identical": both("Identical", "完全一致"), "consistent": both("Consistent", "一致")}[word]
     others = both(f"; {apart} could not be compared", f"；{apart} 个部分无法比较") if apart else both("", "")
     tables = loop.get("tables", 0) if loop.get("verdict") else 0
     if tables and not rows:
         return both(
-            f"{said['en']} — {tables} key-data tables compared, no number differs",
-            f"{said['zh']} — 比较了 {tables} 个关键数据表，没有不同的数值",
+            f"{word_said['en']} — {tables} key-data tables compared, no number differs",
+            f"{word_said['zh']} — 比较了 {tables} 个关键数据表，没有不同的数值",
         )
     also = both(f" and {tables} key-data tables", f"和 {tables} 个关键数据表") if tables else both("", "")
     return both(
-        f"{said['en']} — {len(compared)} parts{also['en']} compared, nothing beyond noise{others['en']}",
-        f"{said['zh']} — 比较了 {len(compared)} 个部分{also['zh']}，没有超出噪声的差异{others['zh']}",
+        f"{word_said['en']} — {len(compared)} parts{also['en']} compared, nothing beyond noise{others['en']}",
+        f"{word_said['zh']} — 比较了 {len(compared)} 个部分{also['zh']}，没有超出噪声的差异{others['zh']}",
     )
 
 

@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -18,13 +19,17 @@ from compare.engine.keydata.tables import Stream
 from compare.engine.model import Configuration, JsonObject
 
 LARGEST_FILE = 4 << 20
-"""Bytes of a configuration, and of the one that a log prints."""
+"""Bytes of a configurations.json, and of a line of a log."""
 
 LARGEST_YAML = 256 << 10
 """Bytes of a YAML file, which is read by a slow parser that no input can crash."""
 
 LARGEST_LOG = 1 << 30
 """Bytes of a log that are looked through."""
+
+LARGEST_PRINTED = 256 << 10
+MOST_TRIES = 1_000
+"""Bytes of a configuration in a log, and how often one may seem to end. verl prints 20,000 and 30 inner braces at the ends of lines."""
 
 MOST_ENTRIES = 50_000
 DEEPEST = 60
@@ -246,8 +251,7 @@ def _yaml(text: bytes) -> object:
 
 def _printed(stream: Stream) -> object:
     """The last configuration that verl printed into a log: Python's way of writing it, literals only."""
-    found, size, rest = None, 0, b""
-    gathering: list[bytes] | None = None
+    log, size, rest = _Log(), 0, b""
     while block := stream.read(1 << 18):
         size += len(block)
         if size > LARGEST_LOG:
@@ -256,25 +260,31 @@ def _printed(stream: Stream) -> object:
         if len(rest) > LARGEST_FILE:
             rest = b""
         for line in lines:
-            gathering, found = _line(line, gathering, found)
-    _, found = _line(rest, gathering, found)
-    return found
+            log.add(line)
+    log.add(rest)
+    return log.found
 
 
-def _line(line: bytes, gathering: list[bytes] | None, found: object) -> tuple[list[bytes] | None, object]:
-    line = RAY.sub(b"", ANSI.sub(b"", line.rstrip(b"\r")))
-    at = line.find(PRINTED)
-    if at >= 0:
-        gathering = [line[at:]]
-    elif gathering is None:
-        return None, found
-    else:
-        gathering.append(line)
-    if sum(map(len, gathering)) > LARGEST_FILE:
-        return None, found
-    if not line.rstrip().endswith(b"}"):
-        return gathering, found
-    try:
-        return None, ast.literal_eval(b"\n".join(gathering).decode("utf-8", "replace"))
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return gathering, found  # an inner brace that ends a line: read on
+class _Log:
+    """A log read line by line; ``found`` is the last configuration so far."""
+
+    def __init__(self) -> None:
+        self.found: object = None
+        self.lines: list[bytes] = []  # of the one that is being read, empty between them
+        self.size = self.tries = 0  # tries: of the whole log, so that no log can make many
+
+    def add(self, line: bytes) -> None:
+        line = RAY.sub(b"", ANSI.sub(b"", line.rstrip(b"\r")))
+        at = line.find(PRINTED)
+        if at >= 0:
+            self.lines, self.size, line = [], 0, line[at:]
+        elif not self.lines:
+            return
+        self.lines.append(line)
+        self.size += len(line)
+        if self.size > LARGEST_PRINTED or self.tries >= MOST_TRIES:
+            self.lines = []
+        elif line.rstrip().endswith(b"}"):
+            self.tries += 1
+            with suppress(ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # an inner brace that ends a line: read on
+                self.found, self.lines = ast.literal_eval(b"\n".join(self.lines).decode("utf-8", "replace")), []

@@ -13,6 +13,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from compare.engine.diagnose.run_chain import chain_lines
 from compare.engine.errors import DumpError, os_error
 from compare.engine.exports.finished import Finished, from_memory
 from compare.engine.exports.words import LANGUAGES, Language
@@ -156,7 +157,7 @@ def _write(comparison: Comparison, target: str | None) -> None:
 
 
 def _summary(document: JsonObject) -> str:
-    lines = [document["headline"]["en"]]
+    lines = [document["headline"]["en"], *(f"  {line}" for line in chain_lines(document))]
     for origin in document.get("origins") or []:
         place = f"pair {origin['order'] + 1} of {origin['of']}, confidence {origin['confidence']}"
         lines.append(f"  {origin['kind']}: {origin['module']} {origin['slot']} ({place})")

@@ -1,0 +1,53 @@
+"""The chain of a run verdict as lines of text: configuration → key data → stage → rank → module → cause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from compare.engine.model import JsonObject
+
+SIGNS = {"equal": "=", "differs": "≠", "consequence": "→", "left_only": "left only", "right_only": "right only"}
+MOST_SETTINGS = 5
+TOLD = ("warning", "error")
+
+
+def chain_lines(document: JsonObject) -> list[str]:
+    """English, for a terminal; empty where the document is no run verdict."""
+    return list(_lines(document)) if "parts" in document else []
+
+
+def _lines(document: JsonObject) -> Iterator[str]:
+    settings = document["configurations"]
+    if settings:
+        shown = [f"{row['path']} {_value(row['left'])} / {_value(row['right'])}" for row in settings[:MOST_SETTINGS]]
+        more = f" and {len(settings) - MOST_SETTINGS} more" if len(settings) > MOST_SETTINGS else ""
+        count = "1 setting differs" if len(settings) == 1 else f"{len(settings)} settings differ"
+        yield f"configuration: {count}: {', '.join(shown)}{more}"
+    if document["key_data"]:
+        yield "key data: " + ", ".join(f"{row['key']} {SIGNS[row['state']]}" for row in document["key_data"])
+    yield from (finding["text"]["en"] for finding in document["findings"] if finding["severity"] in TOLD)
+    first = document["first"]
+    if first is None:
+        return
+    place = [f"step {first['step']}" if first["step"] is not None else "", f"rank {first['rank']}" if first["rank"] is not None else ""]
+    where = ", ".join(word for word in (first["stage"], *place) if word)
+    if where:
+        yield f"stage: {where}"
+    if first["module"]:
+        yield f"module: {first['module']}"
+    for cause in _causes(document["parts"], first)[:3]:
+        yield f"cause: {cause['text']['en']} ({cause['score']:.2f})"
+
+
+def _causes(parts: Sequence[JsonObject], first: JsonObject) -> list[Any]:
+    for part in parts:
+        place = part["first_divergence"]
+        if place and (part["stage"], part["step"], place["module"]) == (first["stage"], first["step"], first["module"]):
+            causes: list[Any] = place["causes"]
+            return causes
+    return []
+
+
+def _value(value: object) -> str:
+    return "–" if value is None else str(value)[:60]

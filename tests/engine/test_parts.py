@@ -1,0 +1,124 @@
+"""Which parts of two runs are compared, told from their folders alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from compare.engine.loop import key_order, made_of, stage_kind
+from compare.engine.options import Options
+from compare.engine.parts import StagePair, pair_stages, parts_of
+
+
+@dataclass(frozen=True)
+class Dump:
+    stage: str | None
+    step: int | None
+    rank: int | None = 0
+
+
+def paired(
+    left: list[Dump], right: list[Dump], **options: str
+) -> tuple[list[tuple[object, object]], list[tuple[str | None, str | None, str]]]:
+    parts, stages = parts_of(left, right, Options(**options))
+    return [(part.left, part.right) for part in parts], [(pair.left, pair.right, pair.reason) for pair in stages if pair.used]
+
+
+def run(*stages: str | None, steps: int = 2) -> list[Dump]:
+    return [Dump(stage, step) for step in range(steps) for stage in stages]
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        ("generate", ["actor_generate_sequences", "generate_sequences", "generate", "rollout", "generate/4711"]),
+        ("reference", ["reference_compute_log_prob", "ref_compute_log_prob", "ref_log_prob"]),
+        ("values", ["critic_compute_values", "compute_values", "values"]),
+        ("old_log_prob", ["actor_compute_log_prob", "old_log_prob", "compute_log_prob"]),
+        ("update", ["actor_update", "update_actor", "actor_train", "actor_update/graph"]),
+        ("critic_update", ["critic_update", "update_critic", "critic_train"]),
+        (None, ["eval", "step", "left"]),
+    ],
+)
+def test_a_stage_is_known_by_whatever_a_trainer_calls_it(kind: str | None, names: list[str]) -> None:
+    assert [stage_kind(name) for name in names] == [kind] * len(names)
+
+
+def test_parts_of_one_loop_run_twice_pair_by_name_in_pipeline_order() -> None:
+    stages = ("actor_update", "critic_update", "reference_compute_log_prob", "actor_generate_sequences")
+    pairs, used = paired(run(*stages), run(*stages[::-1]))
+    order = [stages[3], stages[2], stages[1], stages[0]]
+    assert pairs == [((stage, step), (stage, step)) for step in (0, 1) for stage in order]
+    assert {reason for _, _, reason in used} == {"same_name"}
+
+
+def test_stages_that_two_trainers_call_otherwise_pair_by_what_they_do() -> None:
+    """MindSpeed-RL against verl."""
+    pairs, used = paired(run("actor_generate_sequences", "actor_update"), run("generate_sequences", "update_actor"))
+    assert pairs[0] == (("actor_generate_sequences", 0), ("generate_sequences", 0))
+    assert used == [("actor_generate_sequences", "generate_sequences", "same_kind"), ("actor_update", "update_actor", "same_kind")]
+
+
+def test_a_train_tree_against_an_inference_tree_pairs_the_forward_passes() -> None:
+    pairs, used = paired(run("old_log_prob", "ref_compute_log_prob", "actor_train"), run("generate"))
+    assert used == [("old_log_prob", "generate", "train_infer")]
+    assert (("old_log_prob", 1), ("generate", 1)) in pairs
+    assert (("actor_train", 1), None) in pairs
+
+
+def test_within_one_loop_train_against_inference_is_proposed_and_not_used() -> None:
+    stages: list[str | None] = ["actor_generate_sequences", "actor_compute_log_prob"]
+    proposed = [pair for pair in pair_stages(stages, stages, chosen=False) if not pair.used]
+    assert proposed == [
+        StagePair("actor_compute_log_prob", "actor_generate_sequences", "train_infer", used=False),
+        StagePair("actor_generate_sequences", "actor_compute_log_prob", "train_infer", used=False),
+    ]
+
+
+def test_a_chosen_pair_of_stages_pairs_step_by_step() -> None:
+    stages = ("actor_generate_sequences", "actor_compute_log_prob")
+    pairs, used = paired(run(*stages), run(*stages), stage="actor_compute_log_prob:actor_generate_sequences")
+    assert pairs == [(("actor_compute_log_prob", step), ("actor_generate_sequences", step)) for step in (0, 1)]
+    assert used == [("actor_compute_log_prob", "actor_generate_sequences", "chosen")]
+
+
+def test_a_plain_train_tree_meets_the_only_stage_of_the_other_side() -> None:
+    pairs, used = paired(run(None), run("generate"))
+    assert pairs == [((None, step), ("generate", step)) for step in (0, 1)]
+    assert used == [(None, "generate", "only_one")]
+
+
+def test_one_dump_meets_the_stage_that_does_the_same() -> None:
+    pairs, used = paired([Dump("actor_train", 1)], run("generate", "ref_log_prob", "update_actor"))
+    assert pairs == [(("actor_train", 1), ("update_actor", 1))]
+    assert used == [("actor_train", "update_actor", "same_kind")]
+
+
+def test_inference_ranks_that_are_counted_from_elsewhere_go_rank_by_rank() -> None:
+    left = [Dump("generate", 0, rank) for rank in (0, 1)]
+    right = [Dump("generate", 0, rank) for rank in (5, 4)]
+    (part,) = parts_of(left, right, Options())[0]
+    assert part.ranks == [([0], [1]), ([1], [0])]
+    (part,) = parts_of(left, [Dump("generate", 0, rank) for rank in (0, 2)], Options())[0]
+    assert part.ranks == [([0, 1], [0, 1])]
+
+
+def test_dumps_of_the_same_request_are_compared_wherever_they_lie() -> None:
+    left = [Dump("update_actor", 0, 0), Dump("update_actor", 0, 1), Dump("update_actor", 1, 0)]
+    right = [Dump("generate/4711", 3), Dump("generate/4712", 8), Dump("generate/4711", 9)]
+    parts, stages = parts_of(left, right, Options(), requests=[(0, 1), (1, 0)])
+    assert [(part.left, part.right, part.ranks) for part in parts] == [
+        (("update_actor", 0), ("generate/4712", 8), [([0], [1]), ([1], [0])]),
+        (("update_actor", 1), None, []),
+        (None, ("generate/4711", 9), []),
+    ]
+    assert {pair.reason for pair in stages} == {"requests"}
+
+
+def test_what_a_key_is_made_of_is_followed_through_keys_that_are_there() -> None:
+    keys = ["prompts", "responses", "ref_log_probs", "log_prob", "loss", "mine"]
+    assert made_of("loss", keys) == {"prompts", "responses", "ref_log_probs", "log_prob"}
+    assert made_of("ref_log_probs", keys) == {"prompts", "responses"}
+    assert made_of("mine", keys) == set(keys) - {"mine"}
+    assert sorted(sorted(keys), key=key_order) == keys
