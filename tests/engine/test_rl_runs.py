@@ -1,0 +1,202 @@
+"""Whole RL runs: from the table that parts first to the module inside."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from compare.engine.diagnose.run_chain import chain_lines
+from compare.engine.diagnose.run_drift import Drift
+from compare.engine.ingest import Source
+from compare.engine.keydata.published import KeyDataReader
+from compare.engine.model import JsonObject
+from compare.engine.options import Options
+from compare.engine.pipeline import compare_paths, compare_runs, read_run, silent
+from tests.engine.keydata.trees import array, write
+
+CORPUS = Path(__file__).parents[1] / "data" / "corpus"
+RUN_A, RUN_B = CORPUS / "rl_run_a.zip", CORPUS / "rl_run_b.zip"
+
+
+def compared(left: Path, right: Path, **options: str) -> JsonObject:
+    return compare_paths([left], [right], Options(**options)).document
+
+
+@pytest.fixture(scope="module")
+def document() -> JsonObject:
+    return compared(RUN_A, RUN_B)
+
+
+def test_everything_is_identical_up_to_step_1_and_parts_at_the_reference_model_of_step_2(document: JsonObject) -> None:
+    assert document["verdict"] == "diverged"
+    assert {part["verdict"] for part in document["parts"] if part["step"] < 2} == {"identical"}
+    assert document["first"] == {
+        "key_data": "ref_log_prob",
+        "stage": "reference_compute_log_prob",
+        "step": 2,
+        "rank": 0,
+        "module": "model.layers.1.mlp.down_proj",
+    }
+    assert [(row["key"], row["state"]) for row in document["key_data"] if row["state"] != "equal"] == [
+        ("ref_log_prob", "differs"),
+        ("advantages", "consequence"),
+        ("kl_loss", "consequence"),
+        ("loss", "consequence"),
+    ]
+    assert document["key_data"][3]["order"] == 3
+    (part,) = [part for part in document["parts"] if (part["stage"], part["step"]) == ("reference_compute_log_prob", 2)]
+    assert part["first_divergence"]["kind"] == "weights"
+    assert part["first_divergence"]["module"] == "model.layers.1.mlp.down_proj"
+
+
+def test_the_headline_names_table_step_meaning_and_module_in_both_languages(document: JsonObject) -> None:
+    assert document["headline"]["en"] == (
+        "First difference: ref_log_prob from step 2 on — reference model; inside reference_compute_log_prob: layers.1 · mlp.down_proj"
+    )
+    assert (
+        document["headline"]["zh"]
+        == "首个差异：ref_log_prob 从第 2 步起不同 — 参考模型；reference_compute_log_prob 内首先是 layers.1 · mlp.down_proj"
+    )
+    assert document["findings"][0]["text"]["en"].startswith("responses equal, ref_log_prob differs from step 2 on: reference model")
+
+
+def test_the_chain_can_be_read_in_a_terminal(document: JsonObject) -> None:
+    lines = chain_lines(document)
+    assert lines[0] == "configuration: 1 setting differs: rl/run run_a / run_b"
+    assert "responses =, values =, ref_log_prob ≠, old_log_prob =, advantages →" in lines[1]
+    assert "stage: reference_compute_log_prob, step 2, rank 0" in lines
+    assert "module: model.layers.1.mlp.down_proj" in lines
+    assert chain_lines({"headline": {}}) == []
+
+
+def test_configurations_checks_and_stages_are_told(document: JsonObject) -> None:
+    assert [(row["path"], row["left"], row["right"], row["matters"]) for row in document["configurations"]] == [
+        ("rl/run", "run_a", "run_b", False)
+    ]
+    assert {row["state"] for row in document["checks"]} == {"ok"}
+    assert {row["side"] for row in document["checks"]} == {"left", "right"}
+    used = [pair for pair in document["stage_pairs"] if pair["used"]]
+    assert [(pair["left"], pair["reason"], pair["parts"]) for pair in used] == [
+        (stage, "same_name", 3)
+        for stage in ("actor_generate_sequences", "reference_compute_log_prob", "actor_compute_log_prob", "actor_update")
+    ]
+    assert "actor_compute_log_prob:actor_generate_sequences" in [pair["option"] for pair in document["stage_pairs"] if not pair["used"]]
+    assert [(row["stage"] or row["key"], row["kind"]) for row in document["drift"] if row["kind"] != "none"] == [
+        *((key, "late") for key in ("ref_log_prob", "advantages", "kl_loss", "loss")),
+        ("reference_compute_log_prob", "late"),
+        ("actor_update", "late"),
+    ]
+
+
+def test_swapping_the_runs_changes_no_state() -> None:
+    there, back = compared(RUN_A, RUN_B), compared(RUN_B, RUN_A)
+    assert there["first"] == back["first"]
+    assert [(row["key"], row["state"]) for row in there["key_data"]] == [(row["key"], row["state"]) for row in back["key_data"]]
+
+
+def test_a_run_is_identical_to_itself() -> None:
+    document = compared(RUN_A, RUN_A)
+    assert document["verdict"] == "identical"
+    assert document["first"] is None
+    assert document["headline"]["en"] == "Identical — 12 parts and 51 key-data tables compared, nothing beyond noise"
+
+
+def test_a_chosen_step_chooses_among_the_tables_too() -> None:
+    document = compared(RUN_A, RUN_B, step="1")
+    assert document["verdict"] == "identical"
+    assert {row["tables"] for row in document["key_data"]} == {1, 2}
+    assert compared(RUN_A, RUN_B, step="2", stage="reference_compute_log_prob")["schema"] == "probe-web/verdict/1"
+
+
+def test_runs_that_hold_nothing_but_tables_are_compared(tmp_path: Path) -> None:
+    tree = {("responses", step, 0, 0): [array(1, 2)] for step in range(2)} | {("loss", step, 0, 0): array(0.5) for step in range(2)}
+    left = write(tree, tmp_path / "left")
+    right = write({**tree, ("loss", 1, 0, 0): array(0.75)}, tmp_path / "right")
+    document = compared(left, right)
+    assert document["verdict"] == "diverged"
+    assert document["first"] == {"key_data": "loss", "stage": None, "step": 1, "rank": 0, "module": None}
+    assert document["parts"] == []
+    assert compared(left, left)["verdict"] == "identical"
+    only = compared(left, write({("values", 0, 0, 0): array(1)}, tmp_path / "other"))
+    assert only["verdict"] == "not_comparable"
+    del tree["loss", 1, 0, 0]
+    fewer = compared(left, write(tree, tmp_path / "fewer"))  # its last loss was never written: nothing differs, and nothing is hidden
+    assert fewer["verdict"] == "consistent"
+    assert [finding["evidence"]["tables"] for finding in fewer["findings"]] == [{"loss": 1}]
+
+
+def test_a_table_that_could_not_be_read_is_not_taken_for_equal(tmp_path: Path) -> None:
+    left = write({("loss", 0, 0, 0): array(0.5), ("values", 0, 0, 0): array(1)}, tmp_path / "left")
+    (left / "data/loss/step0/rank0/micro_step0/loss.npy").write_bytes(b"broken")
+    document = compared(left, left)
+    assert document["verdict"] == "consistent"
+    assert "key_data_not_read" in {finding["code"] for finding in document["findings"]}
+
+
+def test_a_stored_comparison_says_the_same_and_opens_every_table(tmp_path: Path, document: JsonObject) -> None:
+    for name, path in (("a", RUN_A), ("b", RUN_B)):
+        inventory = read_run([Source(path, path.name)], path.name, tmp_path / name, silent)
+        assert inventory["key_data"]["tables"] == 51
+        assert inventory["configuration"] == "configurations.json"
+        assert inventory["left_aside"] == []
+    told: list[JsonObject] = []
+    stored = compare_runs(tmp_path / "a", tmp_path / "b", Options(), tmp_path / "c", silent, told.append)
+    assert {**stored, "timing": None} == {**document, "timing": None}
+    assert told == [stored]
+    reader = KeyDataReader(tmp_path / "c", tmp_path / "a", tmp_path / "b")
+    overview = json.loads((tmp_path / "c" / "key_data" / "overview.json").read_text())
+    assert sum(overview["cells"]["tables"]) == 51
+    for row in overview["keys"]:
+        for t in range(row["tables"]):
+            table = reader.table(row["n"], t, 0, 0)
+            assert len(table["left"]) == len(table["right"]) == table["of"]
+            assert (table["left"] == table["right"]) is (table["table"]["state"] == "equal")
+    values = reader.table(2, 0, 1, 2)
+    assert values["rows_of"] == 2
+    assert values["left"] == pytest.approx([0.8625] * 3)
+
+
+def test_nan_and_infinity_travel_as_words(tmp_path: Path) -> None:
+    for name, value in (("left", array(math.nan, math.inf, 1)), ("right", array(math.nan, 2, 1))):
+        folder = write({("values", 0, 0, 0): value}, tmp_path / name)
+        read_run(
+            [Source(path, str(path.relative_to(folder))) for path in folder.rglob("*.npy")], name, tmp_path / f"{name}.columns", silent
+        )
+    sides = tmp_path / "left.columns", tmp_path / "right.columns"
+    compare_runs(*sides, Options(), tmp_path / "c", silent, lambda _: None)
+    table = KeyDataReader(tmp_path / "c", *sides).table(0, 0, 0, 0)
+    assert table["left"] == ["NaN", "Infinity", 1.0]
+    assert (table["table"]["max_abs"], table["table"]["nan"], table["table"]["inf"]) == ("Infinity", [1, 1, 1], [1, 0])
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([0, 0, 0], "none"),
+        ([0.5, 0.51, 0.5, 0.52, 0.49, 0.5], "from_start"),
+        ([0.01, 0.02, 0.04, 0.08, 0.16, 0.3], "growing"),
+        ([0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.3], "growing"),
+        ([0, 0, 0.04], "late"),
+        ([0, 0, 0.04, 0.05, 0.04, 0.05], "late"),
+        ([0.3], "from_start"),
+        ([0, math.inf, 1], "late"),
+    ],
+)
+def test_a_difference_that_was_always_there_grows_or_sets_in(values: list[float], kind: str) -> None:
+    drift = Drift("loss", None, "max_abs", range(len(values)), values)
+    assert drift.kind == kind
+    assert drift.text.keys() == {"en", "zh"}
+
+
+def test_padding_that_is_no_token_is_numbered_to_the_reader(tmp_path: Path) -> None:
+    tree = {("responses", 0, 0, 0): [array(1, 2), array(3)], ("log_prob", 0, 0, 0): np.array([[-1, -2], [-3, 0]], np.float32)}
+    folder = write(tree, tmp_path / "run")
+    read_run([Source(path, str(path.relative_to(folder))) for path in folder.rglob("*.npy")], "run", tmp_path / "columns", silent)
+    compare_runs(tmp_path / "columns", tmp_path / "columns", Options(), tmp_path / "c", silent, lambda _: None)
+    table = KeyDataReader(tmp_path / "c", tmp_path / "columns", tmp_path / "columns").table(1, 0, 1, 0)
+    assert [row["valid"] for row in table["rows"]] == [2, 1]
+    assert table["table"]["masked"]["compared"] == 3
