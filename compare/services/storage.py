@@ -113,8 +113,12 @@ def publish(made: Path, place: Path) -> None:
 def write(path: Path, content: bytes) -> None:
     """Write a whole file at once: a reader sees the old content or the new, never a half."""
     making = path.with_name(path.name + ".tmp")
-    making.write_bytes(content)
-    making.replace(path)
+    try:
+        making.write_bytes(content)
+        making.replace(path)
+    except OSError:
+        making.unlink(missing_ok=True)
+        raise
 
 
 def remove(path: Path) -> None:

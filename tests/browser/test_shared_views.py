@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import urlsplit
 
 from playwright.sync_api import expect
 
 from tests.browser.conftest import Visit
 from tests.browser.workbench import Workbench
+from tests.live import Stack
+
+
+def test_the_way_to_let_others_in_keeps_the_port_and_the_folder(visit: Visit, site: Stack, compared: dict[str, str]) -> None:
+    page = visit(f"/c/{compared['down2']}")
+    Workbench(page).arrived()
+    page.get_by_role("button", name="Share", exact=True).click()
+    panel = page.get_by_role("dialog", name="Share what you see")
+    expect(panel.locator("code")).to_have_text(f"./run --host 0.0.0.0 --port {urlsplit(site.url).port} --data {site.data}")
 
 
 def test_two_readers_of_one_link_do_not_move_each_others_rows(visit: Visit, compared: dict[str, str]) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from compare.engine.errors import DumpError
 from compare.engine.ingest import Source, archive, limits, paths_to_sources, read_side
-from tests.engine.ingest.dumps import CORPUS, dump_json, read, tar_bytes, zip_bytes
+from tests.engine.ingest.dumps import CORPUS, dump_json, outcome, read, tar_bytes, zip_bytes
 
 TREE = {
     "run/step0/rank0/stack.json": b'{"0": [["Module.model.fc.Linear.forward.0"], ["File a.py, line 1"]]}',
@@ -121,6 +121,21 @@ def test_devices_and_pipes_in_a_tar_are_left_aside(tmp_path: Path) -> None:
     for kind in (tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE):
         side = read(tmp_path, {"x.tar": link(kind, "step0/rank0/zero", "")})
         assert [(left.path, left.reason) for left in side.left_aside] == [("step0/rank0/zero", "special_file")]
+
+
+@pytest.mark.parametrize(
+    "name", ["CON", "nul.json", "COM1/dump.json", "aux.txt", "step0/rank0/LPT1", "a:b/dump.json", "x/\\.\\PhysicalDrive0"]
+)
+def test_names_of_devices_are_names_like_others_and_nothing_is_opened_under_them(tmp_path: Path, name: str) -> None:
+    """Nothing is written or opened under a name from an archive, so that not even Windows' devices mean anything."""
+    before = set(tmp_path.parent.rglob("*"))
+    for pack in (zip_bytes, tar_bytes):
+        found = outcome(lambda pack=pack: read(tmp_path, {"a": pack({"run/step0/rank1/dump.json": dump_json(), name: dump_json()})}))
+        if isinstance(found, DumpError):
+            assert found.code in {"archive_climbs", "two_roots", "rank_twice"}
+        else:
+            assert [dump.rank for dump in found.dumps][-1] == 1
+    assert {path.name for path in set(tmp_path.parent.rglob("*")) - before} <= {"0.bin"}
 
 
 def test_a_climbing_link_in_a_zip_is_refused(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import io
 import json
+import os
+import tracemalloc
 import zipfile
 from functools import partial
 from pathlib import Path
@@ -15,9 +17,12 @@ from hypothesis import strategies as st
 
 from compare.engine.errors import MESSAGES, DumpError
 from compare.engine.ingest import Source, limits, paths_to_sources, read_side
-from compare.engine.ingest.records import read_dump
+from compare.engine.ingest.construct import Construct
+from compare.engine.ingest.notes import Notes
+from compare.engine.ingest.records import RecordColumns, read_dump
+from compare.engine.ingest.stacks import read_stacks
 from tests.engine.ingest import naive
-from tests.engine.ingest.dumps import CALL, CORPUS, TENSOR, call, dump_json, outcome, read, read_one, tar_bytes, zip_bytes
+from tests.engine.ingest.dumps import CALL, CORPUS, TENSOR, call, dump_json, outcome, read, read_one, tar_bytes, write, zip_bytes
 from tests.engine.ingest.test_differential import as_dump
 
 DEEP = 100_000
@@ -174,6 +179,53 @@ def test_one_string_larger_than_an_entry_may_be_is_refused_without_being_held(mo
     assert refused.value.params["limit"] == 1
 
 
+GIGABYTE = 1 << 30
+BIG_STRINGS: dict[str, tuple[str, bytes]] = {
+    # where the string stands: the file, what comes before it
+    "a member": ("dump.json", b'{"note": "'),
+    "the name of a member": ("dump.json", b'{"'),
+    "the name of a record": ("dump.json", b'{"data": {"'),
+    "a value in a record": ("dump.json", b'{"data": {"Module.a.A.forward.0": {"input_args": [{"type": "str", "value": "'),
+    "a parent": ("construct.json", b'{"%b": "' % ONE.encode()),
+    "a frame": ("stack.json", b'{"0": [["%b"], ["' % ONE.encode()),
+}
+
+
+class Endless:
+    """A file of one gigabyte that is nowhere: its beginning, then one letter."""
+
+    def __init__(self, begin: bytes) -> None:
+        self.begin = begin
+        self.given = 0
+
+    def read(self, size: int) -> bytes:
+        block = (self.begin + b"A" * size)[:size] if not self.given else b"A" * min(size, GIGABYTE - self.given)
+        self.given += len(block)
+        return block
+
+
+@pytest.mark.parametrize(("file", "begin"), BIG_STRINGS.values(), ids=BIG_STRINGS)
+def test_a_gigabyte_of_one_string_is_refused_early_and_in_little_memory(file: str, begin: bytes) -> None:
+    endless = Endless(begin)
+    records = RecordColumns()
+    records.add(ONE)
+    readers = {
+        "dump.json": lambda: read_dump(endless.read, file),
+        "construct.json": lambda: Construct(records).read(endless.read, file),
+        "stack.json": lambda: read_stacks(endless.read, file, records.rows, 1, Notes(file)),
+    }
+    tracemalloc.start()
+    try:
+        refused = outcome(readers[file])
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert isinstance(refused, DumpError)
+    assert (refused.code, refused.where) == ("entry_too_large", file)
+    assert endless.given <= limits.LARGEST_ENTRY + (1 << 20)
+    assert peak < 3 * limits.LARGEST_ENTRY
+
+
 def test_more_records_than_a_dump_may_hold_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("compare.engine.ingest.records.MOST_RECORDS", 10)
     with pytest.raises(DumpError) as refused:
@@ -223,6 +275,26 @@ def test_missing_forbidden_and_empty_inputs_are_refused(tmp_path: Path, monkeypa
 
     monkeypatch.setattr(Path, "open", forbidden)
     assert code([Source(tmp_path / "dump.json", "dump.json")]) == "file_forbidden"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="LEFT OUT: only root can become somebody who may not read a file")
+@pytest.mark.parametrize("closed", ["dump.json", "a.zip", "folder", "construct.json"])
+def test_a_file_or_folder_that_its_reader_may_not_open_is_refused_by_name(tmp_path: Path, closed: str) -> None:
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.stat().st_uid == 0 and folder.name.startswith(("pytest-", "popen-", "test_")):
+            folder.chmod(0o755)
+    write(tmp_path / "side", {"dump.json": dump_json(), "construct.json": b"{}", "a.zip": zip_bytes({"dump.json": dump_json()})})
+    given = tmp_path / "side" / ("" if closed == "folder" else "dump.json" if closed == "construct.json" else closed)
+    (tmp_path / "side" if closed == "folder" else tmp_path / "side" / closed).chmod(0)
+    os.seteuid(65534)
+    try:
+        refused = outcome(lambda: read_side(paths_to_sources([given]), "left"))
+    finally:
+        os.seteuid(0)
+        (tmp_path / "side").chmod(0o755)
+    assert isinstance(refused, DumpError)
+    assert refused.code == "file_forbidden"
+    assert refused.where.endswith("side" if closed == "folder" else closed)
 
 
 def test_other_json_files_are_named_for_what_they_are(tmp_path: Path) -> None:
