@@ -129,7 +129,7 @@ describe("the tables of a key", () => {
     expect(rowsOf(grid)).toEqual([
       "token|run-a|run-b|difference|relative",
       "0|−1.000|−1.000|0|0",
-      "1first|−2.500|−2.550|−0.05000|−1.96 %",
+      "1 first|−2.500|−2.550|−0.05000|−1.96 %",
       "2padding|NaN|NaN|0|0",
     ]);
     expect(asked).toEqual(["3/", "3/tables/1/?row=0&from=0"]);
@@ -142,7 +142,7 @@ describe("the tables of a key", () => {
       values: { left: [15, 151643, 7], right: [15, 151645, 7], difference: [0, 2, 0] },
     });
     const grid = await screen.findByRole("grid", { name: "Values side by side" });
-    expect(rowsOf(grid)).toEqual(["token|run-a|run-b", "0|15|15", "1first|151643|151645", "2padding|7|7"]);
+    expect(rowsOf(grid)).toEqual(["token|run-a|run-b", "0|15|15", "1 first|151643|151645", "2padding|7|7"]);
   });
 
   it("say what the numbers alone would hide", async () => {

@@ -89,7 +89,7 @@ export function TablesList({ label, tables, selected, onSelect }: Props) {
               key={column}
               {...gridCell("columnheader")}
               data-column={column}
-              title={column in words.names ? words.names[column as keyof typeof words.names] : undefined}
+              title={words.names[column as keyof typeof words.names] ?? words.columns[column]}
             >
               {words.columns[column]}
             </span>

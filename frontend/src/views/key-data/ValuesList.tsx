@@ -117,6 +117,7 @@ export function ValuesList({ values, names, first, valid, place, onPlace }: Prop
             >
               <span {...gridCell("gridcell")}>
                 {position}
+                {position === first ? " " : null}
                 {position === first ? <b className={styles.firstWord}>{words.first}</b> : null}
                 {padding ? <i className={styles.padding}>{words.padding}</i> : null}
               </span>

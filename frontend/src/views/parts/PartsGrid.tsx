@@ -55,7 +55,7 @@ export function PartsGrid({ parts, first, entry, returned, names, onOpen }: Prop
   const [scroll, setScroll] = useState({ left: 0, top: 0 });
 
   const told = hasRanks(parts);
-  const full = useMemo(() => matrixOf(parts, true), [parts]);
+  const full = useMemo(() => matrixOf(parts, told), [parts, told]);
   const folded = useMemo(() => (told ? matrixOf(parts) : full), [parts, told, full]);
   const staged = full.stages.length > 1 || full.stages[0] !== null;
   const label = !staged || phone ? 0 : LABEL_WIDTH;

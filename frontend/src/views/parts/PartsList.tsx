@@ -77,6 +77,7 @@ function Row({ part, first, staged, names }: { part: RunPart; first: boolean; st
   const { where, what } = partReason(part, names, t, language);
   const state = cellState({ part, rank: null });
   const ranks = rangesText(part.ranks);
+  const step = part.step === null ? t.parts.noStep : t.parts.step(stepText(part, t));
   const cells = (
     <>
       <span className={styles.verdict} data-verdict={state}>
@@ -84,13 +85,13 @@ function Row({ part, first, staged, names }: { part: RunPart; first: boolean; st
         {stateWord(state, first, t)}
       </span>
       {staged ? <span className={styles.stage}>{stageText(part, t)}</span> : null}
-      <span className={styles.number}>
-        <span className={styles.word}>{part.step === null ? t.parts.noStep : t.parts.step(stepText(part, t))}</span>
+      <span className={styles.number} title={step}>
+        <span className={styles.word}>{step}</span>
         <span className={styles.bare} aria-hidden="true">
           {stepText(part, t)}
         </span>
       </span>
-      <span className={styles.number}>
+      <span className={styles.number} title={ranks === "" ? undefined : t.parts.rank(ranks)}>
         <span className={styles.word}>{ranks === "" ? null : t.parts.rank(ranks)}</span>
         <span className={styles.bare} aria-hidden="true">
           {ranks === "" ? "–" : ranks}

@@ -51,13 +51,11 @@ export function Pipeline({ verdict, names, selected, onSelect }: Props) {
             const cause = causeOf(keys, at);
             const { state, detail } = keyLines(data, cause === null ? null : (keys[cause]?.key ?? null), names, t, format.count);
             const first = data.key === verdict.first?.key_data;
-            const copies = data.copies > 1 ? words.copies(format.count(data.copies)) : "";
             const place = data.first === null ? "" : words.first(placeText(data.first, t));
+            const copies = data.copies > 1 ? words.copies(format.count(data.copies)) : "";
             const bad = data.counts.differs + data.counts.left_only + data.counts.right_only;
             const many = data.state === "consequence" ? words.differOf(format.count(bad), format.count(data.tables)) : "";
-            const said = [state, first ? words.firstOfAll : "", data.state === "differs" ? "" : detail, many, place, copies]
-              .filter(Boolean)
-              .join(t.common.comma);
+            const more = [first ? words.firstOfAll : "", many, place, copies].filter(Boolean).join(t.common.comma);
             return (
               <li key={data.n}>
                 <button
@@ -67,7 +65,6 @@ export function Pipeline({ verdict, names, selected, onSelect }: Props) {
                   data-state={data.state}
                   data-first={first}
                   aria-pressed={data.n === selected}
-                  aria-label={`${data.key}${t.common.comma}${said}`}
                   title={[data.stage, many, data.first === null ? "" : words.first(placeText(data.first, t)), copies]
                     .filter(Boolean)
                     .join(" · ")}
@@ -79,6 +76,7 @@ export function Pipeline({ verdict, names, selected, onSelect }: Props) {
                   </span>
                   <span className={styles.state}>{state}</span>
                   <span className={styles.detail}>{detail}</span>
+                  {more === "" ? null : <span className="visually-hidden">{more}</span>}
                 </button>
               </li>
             );
