@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 import ml_dtypes
 import numpy as np
 
+from compare.engine.measure.elements.scratch import Scratch
 from compare.engine.model import Bool, Float64, Int64
 from compare.engine.tensors.description import ElementType
 from compare.engine.tensors.file import Array
@@ -32,9 +33,10 @@ POINTS = 512
 WORST = 8
 
 # The distance in units in the last place: how many elements lie at most this far apart, and further than the edge before.
-ULP_EDGES = (0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 1024, 4096, 16384)
+ULP_EDGES = (0, 1, 2, 4, 8, 16, 64, 256, 1024, 4096, 16384)
 ULP_BINS = len(ULP_EDGES) + 1
 
+NARROW = np.dtype(np.uint16)
 THOUSANDTH, FIVE_THOUSANDTHS = 1e-3, 5e-3
 ZERO_REFERENCE = float(np.finfo(np.float32).eps)
 """What msprobe adds to both sides where the reference is 0, so that a relative error there is large and not infinite."""
@@ -50,33 +52,46 @@ ORDERED = {
 }
 
 
+LONGEST_WHOLE = 1 << 16
+"""Rows or columns whose sums are held one by one until the end; of more, only those of each point."""
+
+
 @dataclass(slots=True)
 class Profile:
     """Σ difference² along one axis of ``length``, in at most POINTS bins of ``width`` each (the last one may be shorter)."""
 
     length: int
-    squares: Float64 = field(init=False)
+    _sums: Float64 = field(init=False)
 
     def __post_init__(self) -> None:
-        self.squares = np.zeros(-(-self.length // self.width))
+        self._sums = np.zeros(self.length if self.length <= LONGEST_WHOLE else self._bins)
 
     @property
     def width(self) -> int:
         return max(1, -(-self.length // POINTS))
 
+    @property
+    def _bins(self) -> int:
+        return -(-self.length // self.width)
+
     def add(self, start: int, squares: Float64) -> None:
         """``squares``: one a row (or column) from ``start`` on."""
-        first = start // self.width
-        if self.width == 1:
-            self.squares[first : first + len(squares)] += squares
+        if self.length <= LONGEST_WHOLE:
+            self._sums[start : start + len(squares)] += squares
             return
-        bins = np.arange(start, start + len(squares)) // self.width - first
-        found = np.bincount(bins, weights=squares)
-        self.squares[first : first + len(found)] += found
+        first = start // self.width
+        found = np.bincount(np.arange(start, start + len(squares)) // self.width - first, weights=squares)
+        self._sums[first : first + len(found)] += found
+
+    def squares(self) -> Float64:
+        """[bins]."""
+        if self.length > LONGEST_WHOLE or not self.length:
+            return self._sums
+        return np.asarray(np.add.reduceat(self._sums, np.arange(0, self.length, self.width)), np.float64)
 
     def counts(self) -> Int64:
         """Rows (or columns) of each bin."""
-        full = np.full(len(self.squares), self.width, np.int64)
+        full = np.full(self._bins, self.width, np.int64)
         if len(full):
             full[-1] = self.length - self.width * (len(full) - 1)
         return full
@@ -113,6 +128,7 @@ class Metrics:
     worst: list[tuple[float, int, int, float, float]] = field(default_factory=list)
     along_rows: Profile = field(init=False)
     along_columns: Profile = field(init=False)
+    scratch: Scratch = field(default_factory=Scratch)
 
     def __post_init__(self) -> None:
         self.along_rows, self.along_columns = Profile(self.rows), Profile(self.columns)
@@ -145,43 +161,47 @@ class Metrics:
 
     def profile(self, along: Profile, across: int) -> Float64:
         """RMS of the difference in each bin over the RMS of the whole reference: where the difference sits. 0 where the reference is 0."""
-        reference = self.right_squares / max(self.count, 1)
+        squares, reference = along.squares(), self.right_squares / max(self.count, 1)
         if reference <= 0:
-            return np.zeros(len(along.squares))
-        return np.sqrt(along.squares / (along.counts() * max(across, 1)) / reference)
+            return np.zeros(len(squares))
+        return np.sqrt(squares / (along.counts() * max(across, 1)) / reference)
 
     # ---- the pass ----------------------------------------------------------------------------------------------------------------------
 
     def add(self, left: Array, right: Array, row: int, column: int) -> None:
         """One block: two C-contiguous arrays [r, c] of value dtypes (``ElementType.value``), at (row, column) of the whole."""
-        count = left.size
+        count, shape = left.size, left.shape
         self.count += count
         bits = _bits(left), _bits(right)
-        same = int(np.count_nonzero(bits[0] == bits[1])) if self.same_type else -1
+        same = -1
+        if self.same_type:
+            same = int(np.count_nonzero(np.equal(bits[0], bits[1], out=self.scratch.take("same", bits[0].shape, np.bool_))))
         if same == count:
             self._equal_block(left)
             return
-        a, b = _wide(left), _wide(right)
+        a, b, size = (self.scratch.take(name, shape) for name in ("a", "b", "size"))
+        np.copyto(a, left, casting="unsafe")
+        np.copyto(b, right, casting="unsafe")
         left_squares, right_squares = _dot(a, a), _dot(b, b)
+        usable = None
         if not np.isfinite(left_squares + right_squares):
             usable = self._without_nonfinite(a, b)
             left_squares, right_squares = _dot(a, a), _dot(b, b)
-        else:
-            usable = None
         self.left_squares += left_squares
         self.right_squares += right_squares
         self.products += _dot(a, b)
-        difference = a - b
-        equal = count - int(np.count_nonzero(difference))
+        np.subtract(a, b, out=size)
+        mask = np.equal(size, 0.0, out=self.scratch.take("mask", shape, np.bool_))
+        equal = int(np.count_nonzero(mask))
         misplaced = 0 if usable is None else count - int(np.count_nonzero(usable))
         self.same_value += equal - misplaced
         self.identical += same if self.same_type else equal - misplaced
-        size = np.abs(difference)
+        np.abs(size, out=size)
         self._relative(size, a, b, misplaced)
         self._worst(size, a, b, row, column)
         if self.coarser is not None:
             self._distances(left, right, a, b, usable)
-        np.multiply(difference, difference, out=size)
+        np.multiply(size, size, out=size)
         by_row = size.sum(axis=1)
         self.squares += float(by_row.sum())
         self.along_rows.add(row, by_row)
@@ -189,7 +209,8 @@ class Metrics:
 
     def _equal_block(self, left: Array) -> None:
         count = left.size
-        wide = _wide(left)
+        wide = self.scratch.take("a", left.shape)
+        np.copyto(wide, left, casting="unsafe")
         squares = _dot(wide, wide)
         if not np.isfinite(squares):
             nan, infinite = int(np.isnan(wide).sum()), int(np.isinf(wide).sum())
@@ -223,16 +244,19 @@ class Metrics:
         return usable
 
     def _relative(self, size: Float64, a: Float64, b: Float64, misplaced: int) -> None:
+        relative = self.scratch.take("relative", size.shape)
+        np.abs(b, out=relative)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            relative = size / np.abs(b)
+            np.divide(size, relative, out=relative)
         largest = float(relative.max())
         if not np.isfinite(largest):
             zero = b == 0
             relative[zero] = np.abs(((a[zero] + ZERO_REFERENCE) - ZERO_REFERENCE) / ZERO_REFERENCE)
             largest = float(relative.max())
         self.largest_relative = max(self.largest_relative, largest)
+        mask = self.scratch.take("mask", size.shape, np.bool_)
         for place, limit in enumerate((THOUSANDTH, FIVE_THOUSANDTHS)):
-            self.within[place] += int(np.count_nonzero(relative < limit)) - misplaced
+            self.within[place] += int(np.count_nonzero(np.less(relative, limit, out=mask))) - misplaced
 
     def _worst(self, size: Float64, a: Float64, b: Float64, row: int, column: int) -> None:
         largest = float(size.max())
@@ -256,29 +280,43 @@ class Metrics:
         if coarser is None:
             return
         ends = []
-        for values, wide in ((left, a), (right, b)):
+        for name, values, wide in (("left", left, a), ("right", right, b)):
             ordered = values if values.dtype == coarser.value else _rounded(wide, coarser.value)
-            ends.append(_in_order(ordered.view(ORDERED[coarser.name])))
-        high, low = np.maximum(*ends), np.minimum(*ends)
+            ends.append(self._in_order(name, ordered.view(ORDERED[coarser.name])))
+        low: Array = np.minimum(ends[0], ends[1], out=self.scratch.take("low", left.shape, ends[0].dtype))
+        high: Array = np.maximum(ends[0], ends[1], out=ends[0])
         unsigned = np.dtype(f"u{high.dtype.itemsize}")
-        rest = np.subtract(high, low, out=high).view(unsigned).reshape(-1)
+        apart = np.subtract(high, low, out=high).view(unsigned).reshape(-1)
         if usable is not None:
             finite = usable.reshape(-1) & np.isfinite(left.astype(np.float64)).reshape(-1)
             self.ulps[0] += int(np.count_nonzero(usable) - np.count_nonzero(finite))  # the same NaN or Inf on both sides
-            rest = rest[finite]
-        top = np.iinfo(unsigned).max
+            apart = apart[finite]
+        self._count_distances(apart)
+
+    def _in_order(self, name: str, bits: Array) -> Array:
+        """Sign and magnitude as a two's complement integer: neighbours in value are neighbours in number, and −0 is 0."""
+        sign = np.right_shift(bits, 8 * bits.dtype.itemsize - 1, out=self.scratch.take("sign", bits.shape, bits.dtype))  # 0 or −1
+        magnitude = np.bitwise_and(bits, np.iinfo(bits.dtype).max, out=self.scratch.take(name, bits.shape, bits.dtype))
+        magnitude ^= sign
+        magnitude -= sign
+        return magnitude
+
+    def _count_distances(self, apart: Array) -> None:
+        if apart.dtype.itemsize > NARROW.itemsize:  # all beyond the last edge are alike, and narrow integers are compared faster
+            np.minimum(apart, np.iinfo(NARROW).max, out=apart)
+            narrow = self.scratch.take("narrow", apart.shape, NARROW)
+            np.copyto(narrow, apart, casting="unsafe")
+            apart = narrow
+        within, top = 0, np.iinfo(apart.dtype).max
+        mask = self.scratch.take("mask", apart.shape, np.bool_)
         for place, edge in enumerate(ULP_EDGES):
-            if edge >= top:
-                self.ulps[place] += rest.size
+            if edge >= top or within == apart.size:
+                self.ulps[place] += apart.size - within
                 return
-            if not rest.size:
-                return
-            beyond = rest > edge
-            remaining = int(np.count_nonzero(beyond))
-            self.ulps[place] += rest.size - remaining
-            # What lies within an edge is counted and left out, so that the many small distances are looked at once or twice.
-            rest = rest[beyond] if remaining else rest[:0]
-        self.ulps[-1] += rest.size
+            reached = int(np.count_nonzero(np.less_equal(apart, edge, out=mask)))
+            self.ulps[place] += reached - within
+            within = reached
+        self.ulps[-1] += apart.size - within
 
 
 def _bits(values: Array) -> Array:
@@ -286,10 +324,6 @@ def _bits(values: Array) -> Array:
     width = values.dtype.itemsize if values.dtype.kind != "c" else values.dtype.itemsize // 2
     bits: Array = values.view(f"u{width}") if width in (1, 2, 4, 8) else values
     return bits
-
-
-def _wide(values: Array) -> Float64:
-    return values.astype(np.float64)
 
 
 def _rounded(values: Float64, dtype: np.dtype[np.generic]) -> Array:
@@ -302,12 +336,3 @@ def _rounded(values: Float64, dtype: np.dtype[np.generic]) -> Array:
 def _dot(a: Float64, b: Float64) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         return float(np.vecdot(a, b).sum())
-
-
-def _in_order(bits: Array) -> Array:
-    """Sign and magnitude as a two's complement integer: neighbours in value are neighbours in number, and −0 is 0."""
-    sign = bits >> (8 * bits.dtype.itemsize - 1)  # 0 or −1
-    magnitude = bits & np.iinfo(bits.dtype).max
-    magnitude ^= sign
-    magnitude -= sign
-    return magnitude
