@@ -98,5 +98,5 @@ def _from_elements(estimate: Float64, reach: Float64, unit: Float64, pairs: Pair
     reach[measured, MEAN_LEVEL] = role
     left, right = tensors.norms[tensors.row[measured]].T
     with np.errstate(divide="ignore", invalid="ignore"):
-        apart = np.where(left == right, 0.0, np.abs(left - right) / right)
+        apart = np.where(left == right, 0.0, np.abs(left - right) / left)
     estimate[measured, NORM_LEVEL] = np.nan_to_num(apart, nan=0.0, posinf=np.inf) / (unit[measured] * profile().norm)

@@ -1,8 +1,8 @@
 """One pass over two tensors in the same order: how far they are apart, and where.
 
 Blocks come as two-dimensional arrays of the same shape. Everything is float64 and in the memory of a block; results of blocks add up
-exactly to those of the whole (but for the rounding of float64 sums). ``left`` is the tensor under test and ``right`` the reference, as in
-msprobe's columns: relative errors are over the right one.
+exactly to those of the whole (but for the rounding of float64 sums). Relative errors of elements are over the right one, as in msprobe's
+columns (where it is the reference); the relative L2 error is over the left tensor, whose place is usually that of training.
 
 NaN and Inf. Where both sides hold the same one (NaN and NaN, Inf of one sign), the position counts as equal and both are taken as 0, as
 msprobe does. Anywhere else a NaN or Inf on either side makes the position *misplaced*: it is in no metric but counted, and such a pair is
@@ -147,10 +147,10 @@ class Metrics:
 
     @property
     def relative_l2(self) -> float:
-        """‖left − right‖ / ‖right‖; 0 where they agree, inf where only the reference is 0."""
+        """‖left − right‖ / ‖left‖; 0 where they agree, inf where only the left side is 0."""
         if self.squares == 0:
             return 0.0
-        return float(np.sqrt(self.squares) / np.sqrt(self.right_squares)) if self.right_squares > 0 else float("inf")
+        return float(np.sqrt(self.squares) / np.sqrt(self.left_squares)) if self.left_squares > 0 else float("inf")
 
     @property
     def euclidean(self) -> float:
@@ -160,8 +160,8 @@ class Metrics:
         return count / self.count if self.count else float("nan")
 
     def profile(self, along: Profile, across: int) -> Float64:
-        """RMS of the difference in each bin over the RMS of the whole reference: where the difference sits. 0 where the reference is 0."""
-        squares, reference = along.squares(), self.right_squares / max(self.count, 1)
+        """RMS of the difference in each bin over the RMS of the whole left tensor: where the difference sits. 0 where that is 0."""
+        squares, reference = along.squares(), self.left_squares / max(self.count, 1)
         if reference <= 0:
             return np.zeros(len(squares))
         return np.sqrt(squares / (along.counts() * max(across, 1)) / reference)
