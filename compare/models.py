@@ -1,7 +1,9 @@
-"""What the database remembers: uploads, runs, comparisons, their parts, links, and tokens. Heavy results are files, never one row a node.
+"""What the database remembers: uploads, runs, comparisons, their parts and exports, links, and tokens. Heavy results are files, never one
+row a node.
 
-Runs, comparisons and parts are tasks: rows that wait for a worker. A row is the truth about its task and the broker is only a bell, so
-every change of state is a compare-and-set (``services/work.py``), and a bell that was lost is rung again (``services/recovery.py``).
+Runs, comparisons, parts and exports are tasks: rows that wait for a worker. A row is the truth about its task and the broker is only a
+bell, so every change of state is a compare-and-set (``services/work.py``), and a bell that was lost is rung again
+(``services/recovery.py``).
 """
 
 from __future__ import annotations
@@ -174,6 +176,8 @@ class Comparison(Job):
     cancel_requested_at = models.DateTimeField(null=True, blank=True)
     opened_at = models.DateTimeField(null=True, blank=True)  # when somebody last looked at it, to the hour
     example = models.CharField(max_length=32, blank=True)  # which shipped example it is, "" = none
+    # The comparison of the same runs that this one was begun from, with other rules of mapping.
+    previous = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="further")
 
     # What a list shows, copied from the verdict document as soon as that is known; the document itself is a file.
     verdict = models.CharField(max_length=20, blank=True)
@@ -220,6 +224,30 @@ class Part(Task):
 
     def __str__(self) -> str:
         return f"part {self.n}: {self.verdict or self.state}"
+
+
+class Export(Task):
+    """A file that a worker makes of a finished comparison: ``exports/<name>``."""
+
+    class State(models.TextChoices):
+        QUEUED = "queued"
+        MAKING = "making"
+        READY = "ready"
+        FAILED = "failed"
+
+    WORKING = State.MAKING
+
+    state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
+    comparison = models.ForeignKey(Comparison, on_delete=models.CASCADE, related_name="exports")
+    name = models.CharField(max_length=40)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=["comparison", "name"], name="one_export_a_name"),)
+        indexes = (models.Index(fields=["state", "heartbeat_at"]),)
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.state})"
 
 
 class ShareLink(models.Model):

@@ -10,8 +10,8 @@ from celery import Task, shared_task
 from celery.signals import task_failure
 from django.core.cache import cache
 
-from compare.models import Comparison, Part, Run
-from compare.services import comparisons, recovery, retention, runs, spread
+from compare.models import Comparison, Export, Part, Run
+from compare.services import comparisons, exports, recovery, retention, runs, spread
 
 HOUR = 3600
 
@@ -24,6 +24,11 @@ def read_run(self: Task[Any, Any], run_id: str) -> None:
 @shared_task(bind=True)
 def run_comparison(self: Task[Any, Any], comparison_id: str) -> None:
     comparisons.compare(comparison_id, self.request.id or "")
+
+
+@shared_task(bind=True)
+def make_export(self: Task[Any, Any], export_id: int) -> None:
+    exports.make(export_id, self.request.id or "")
 
 
 @shared_task(bind=True)
@@ -67,3 +72,6 @@ def process_was_lost(sender: Task[Any, Any], task_id: str, exception: BaseExcept
     elif sender.name in (run_comparison.name, reduce_parts.name):
         for comparison in Comparison.objects.filter(pk=args[0], task_id=task_id, state=Comparison.WORKING):
             recovery.comparison_lost(comparison, code, **params)
+    elif sender.name == make_export.name:
+        for export in Export.objects.filter(pk=args[0], task_id=task_id, state=Export.WORKING):
+            exports.lost(export, code, **params)

@@ -66,6 +66,7 @@ class NewComparison(serializers.Serializer[Any]):
     right = serializers.CharField(max_length=32)
     options = Options(required=False)
     name = serializers.CharField(max_length=200, required=False, default="", allow_blank=True)
+    previous = serializers.CharField(max_length=32, required=False, allow_null=True, default=None)
 
 
 class SideName(serializers.ModelSerializer[Run]):
@@ -171,11 +172,12 @@ class ComparisonSerializer(ComparisonBase):
     options = serializers.DictField(read_only=True)
     verdict = serializers.SerializerMethodField()
     parts = serializers.SerializerMethodField()
+    previous = serializers.SerializerMethodField()
     read_only = serializers.SerializerMethodField()  # type: ignore[assignment]
 
     class Meta:
         model = Comparison
-        fields = (*ComparisonBase.Meta.fields, "options", "parts", "cancel_requested_at", "read_only")
+        fields = (*ComparisonBase.Meta.fields, "options", "parts", "cancel_requested_at", "previous", "read_only")
         read_only_fields = fields
 
     @property
@@ -188,6 +190,11 @@ class ComparisonSerializer(ComparisonBase):
 
     def get_url(self, comparison: Comparison) -> str:
         return f"/c/{self.get_id(comparison)}"
+
+    @extend_schema_field({"type": "string", "nullable": True})
+    def get_previous(self, comparison: Comparison) -> str | None:
+        """The comparison it was begun from; not for who came by a read-only link, whom that address would let further in."""
+        return None if self.link else comparison.previous_id
 
     def get_read_only(self, comparison: Comparison) -> bool:
         return self.link is not None
@@ -226,7 +233,8 @@ class Comparisons(Resource):
     def post(self, request: Request) -> Response:
         """Compare two runs. Runs that are still being read are waited for."""
         wanted = self.valid(NewComparison)
-        comparison = comparisons.create(wanted["left"], wanted["right"], wanted.get("options", {}), wanted["name"])
+        previous = find(wanted["previous"]) if wanted["previous"] else None
+        comparison = comparisons.create(wanted["left"], wanted["right"], wanted.get("options", {}), wanted["name"], previous=previous)
         headers = {"Location": f"/api/v1/comparisons/{comparison.pk}/"}
         return Response(ComparisonSerializer(comparison).data, status=HTTPStatus.CREATED, headers=headers)
 

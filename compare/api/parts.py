@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from http import HTTPStatus
 from pathlib import Path
+from typing import Any
 
 from django.http import FileResponse, HttpResponse, HttpResponseBase
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from compare.api.base import Resource, unless_known
 from compare.api.comparisons import find_to_read
-from compare.services import exports, parts
+from compare.services import exports, parts, recovery
 from compare.services.refusals import Refusal
 
 
@@ -41,15 +43,32 @@ class PartVerdict(Resource):
         return unless_known(request, part.etag, lambda: send_json(part.verdict), for_ever=True)
 
 
+class ExportState(serializers.Serializer[Any]):
+    """A file that is being made."""
+
+    state = serializers.ChoiceField(choices=("queued", "making"))
+    progress = serializers.DictField()
+
+
 class Export(Resource):
-    @extend_schema(operation_id="exports_retrieve", responses={200: OpenApiTypes.BINARY, 202: {"type": "object"}})
+    @extend_schema(
+        operation_id="exports_retrieve",
+        parameters=[OpenApiParameter("lang", str, description="language of a report", enum=exports.LANGUAGES)],
+        responses={(200, "application/octet-stream"): OpenApiTypes.BINARY, 202: ExportState},
+    )
     def get(self, request: Request, slug: str, name: str) -> HttpResponseBase:
-        """A download by its file name; 409 ``not_ready`` before there is a verdict."""
-        path, content_type = exports.find(find_to_read(slug)[0], name)
+        """A download by its file name. 202 while a worker makes it, 409 ``not_ready`` before there is a verdict."""
+        found = exports.find(find_to_read(slug)[0], name, request.query_params.get("lang", "en"))
+        if not isinstance(found, exports.File):
+            export = recovery.look_at_export(found)
+            return Response({"state": export.state, "progress": export.progress}, status=HTTPStatus.ACCEPTED)
         try:
-            return HttpResponse(path.read_bytes(), content_type=content_type, headers={"Cache-Control": "private, no-cache"})
+            file = found.path.open("rb")
         except FileNotFoundError:
             raise Refusal("not_ready", HTTPStatus.CONFLICT) from None
+        response = FileResponse(file, as_attachment=found.made, filename=name, content_type=found.content_type)
+        response.headers["Cache-Control"] = "private, no-cache"
+        return response
 
 
 def send_gzip(path: Path) -> FileResponse:

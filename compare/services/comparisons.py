@@ -28,8 +28,10 @@ def uses(run_id: str) -> Q:
     return Q(left=run_id) | Q(right=run_id) | Q(options__baseline=run_id)
 
 
-def create(left: str, right: str, options: dict[str, Any], name: str = "", example: str = "") -> Comparison:
-    """A comparison of two runs by id; ``options`` as in the contract."""
+def create(
+    left: str, right: str, options: dict[str, Any], name: str = "", example: str = "", previous: Comparison | None = None
+) -> Comparison:
+    """A comparison of two runs by id; ``options`` as in the contract. ``previous``: the one it was begun from."""
     try:
         Options.from_json(options)
     except DumpError as error:
@@ -44,6 +46,7 @@ def create(left: str, right: str, options: dict[str, Any], name: str = "", examp
         options={key: value for key, value in options.items() if value not in (None, "") and value is not False},
         name=name or f"{sides[0].name} | {sides[1].name}"[:200],
         example=example,
+        previous=previous,
     )
     with transaction.atomic():
         comparison.save(force_insert=True)

@@ -16,8 +16,8 @@ from django.db.models import Count, Q
 from django.utils import timezone
 
 from compare.engine.errors import Cancelled
-from compare.models import Comparison, Job, Part, Run, Task
-from compare.services import broker, comparisons, limits, runs, spread, storage, uploads, work
+from compare.models import Comparison, Export, Job, Part, Run, Task
+from compare.services import broker, comparisons, exports, limits, runs, spread, storage, uploads, work
 from compare.services.refusals import problem
 from compare.services.summary import NO_VERDICT
 
@@ -38,6 +38,7 @@ def resend_unclaimed() -> int:
         *Run.objects.filter(broker.unrung(), state=Run.State.QUEUED).order_by("created_at"),
         *Comparison.objects.filter(broker.unrung(), comparisons.RUNS_READY, state=Comparison.State.QUEUED).order_by("created_at"),
         *Comparison.objects.filter(broker.unrung(), broker.REDUCTION),
+        *Export.objects.filter(broker.unrung(), state=Export.State.QUEUED).order_by("created_at"),
     ]
     parts = list(
         Part.objects.filter(broker.unrung(), state=Part.State.QUEUED, rung_at__isnull=False, comparison__in=in_parts).order_by("n")
@@ -51,7 +52,7 @@ def resend_unclaimed() -> int:
 
 def _just_rung() -> int:
     """Rows that wait and whose messages may still be on the broker."""
-    models: tuple[type[Task], ...] = (Run, Comparison, Part)
+    models: tuple[type[Task], ...] = (Run, Comparison, Part, Export)
     return sum(model._default_manager.filter(~broker.unrung(), state=model.QUEUED).count() for model in models)
 
 
@@ -64,6 +65,8 @@ def reap_interrupted() -> None:
     for part in Part.objects.filter(silent(), state=Part.WORKING).select_related("comparison"):
         spread.part_lost(part, "worker_lost")
     end_deaf_parts()
+    for export in Export.objects.select_related("comparison").filter(silent(), state=Export.WORKING):
+        exports.lost(export, "worker_lost")
     uploads.reap_idle()
 
 
@@ -94,6 +97,14 @@ def look_at(comparison: Comparison) -> Comparison:
         for part in Part.objects.filter(silent(), comparison=comparison, state=Part.WORKING).select_related("comparison"):
             spread.part_lost(part, "worker_lost")
     return comparison
+
+
+def look_at_export(export: Export) -> Export:
+    """The same for a file that somebody waits for."""
+    if export.state == Export.WORKING and _is_past(export.heartbeat_at, limits.stale()):
+        exports.lost(export, "worker_lost")
+        export.refresh_from_db()
+    return export
 
 
 def look_at_run(run: Run) -> Run:

@@ -5,6 +5,7 @@ uploads/incoming/                multipart files, until they are blobs
 blobs/<2>/<sha256>               content
 runs/<slug>/columns/             what the engine read
 comparisons/<slug>/result/       what the engine found; served as it is. parts/<n>/ of a spread comparison appear one by one
+comparisons/<slug>/exports/      reports, tables, mappings made of it when somebody asked
 …/<slug>/attempt-<n>.tmp/        an attempt in the making; a rename publishes it (attempt-part-<n>-<attempt>.tmp/: of a part)
 comparisons/<slug>/attempt-<n>.verdict.json    the verdict, known before the tree is written
 """
@@ -73,6 +74,11 @@ def part_result(comparison: Comparison, n: int) -> Path:
 def part_attempt(comparison: Comparison, n: int, number: int) -> Path:
     """Where attempt ``number`` builds part ``n``."""
     return job(comparison) / f"attempt-part-{n}-{number}.tmp"
+
+
+def exports(comparison: Comparison) -> Path:
+    """Files that workers made of a finished comparison."""
+    return job(comparison) / "exports"
 
 
 def attempt(row: Job, number: int) -> Path:

@@ -65,7 +65,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description A download by its file name; 409 ``not_ready`` before there is a verdict. */
+        /** @description A download by its file name. 202 while a worker makes it, 409 ``not_ready`` before there is a verdict. */
         get: operations["exports_retrieve"];
         put?: never;
         post?: never;
@@ -409,6 +409,7 @@ export interface components {
             readonly parts: components["schemas"]["PartState"][];
             /** Format: date-time */
             readonly cancel_requested_at: string | null;
+            readonly previous: string | null;
             readonly read_only: boolean;
         };
         /** @description A comparison in a list: ``verdict`` is the verdict's one word, null while there is none. */
@@ -447,6 +448,19 @@ export interface components {
          * @enum {string}
          */
         ComparisonState: "queued" | "running" | "done" | "failed" | "cancelled" | "interrupted";
+        /** @description A file that is being made. */
+        ExportState: {
+            state: components["schemas"]["ExportStateStateEnum"];
+            progress: {
+                [key: string]: unknown;
+            };
+        };
+        /**
+         * @description * `queued` - queued
+         *     * `making` - making
+         * @enum {string}
+         */
+        ExportStateStateEnum: "queued" | "making";
         /** @description The verdict in a sentence. */
         Headline: {
             en: string;
@@ -465,6 +479,7 @@ export interface components {
             options?: components["schemas"]["OptionsRequest"];
             /** @default  */
             name: string;
+            previous?: string | null;
         };
         /** @description A run of the files in the request itself; ``paths`` gives each file's relative path, in the same order. */
         NewRunOfFilesRequest: {
@@ -487,7 +502,7 @@ export interface components {
         NewShareLinkRequest: {
             days?: number | null;
         };
-        /** @description The command line's options by their long names; ``baseline`` is a run id, ``mapping`` YAML text (not served yet). */
+        /** @description The command line's options by their long names; ``baseline`` is a run id, ``mapping`` the text of a mapping file. */
         OptionsRequest: {
             step?: string | null;
             rank?: string | null;
@@ -751,7 +766,10 @@ export interface operations {
     };
     exports_retrieve: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description language of a report */
+                lang?: "en" | "zh";
+            };
             header?: never;
             path: {
                 name: string;
@@ -766,7 +784,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": string;
+                    "application/octet-stream": string;
                 };
             };
             202: {
@@ -774,7 +792,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": Record<string, never>;
+                    "application/json": components["schemas"]["ExportState"];
                 };
             };
         };
