@@ -56,6 +56,8 @@ apt_install() {
 }
 
 make_venv() {
+    # What it leads to belongs to another checkout, which would lose its packages.
+    [ ! -L .venv ] || die ".venv is a link to $(readlink .venv), which a start here would empty. Remove the link, or start where it leads to"
     python=$(find_python) || {
         if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then apt_install python3 python3-venv >&2 || true; fi
         python=$(find_python) || die "Python 3.11 or newer is needed and was not found. On Debian or Ubuntu: apt-get install python3 python3-venv"

@@ -123,6 +123,18 @@ def test_a_moved_checkout_gets_a_new_environment(checkout: Checkout) -> None:
     assert checkout.imports("probe_web_first", "probe_web_third")
 
 
+def test_the_environment_of_another_checkout_is_not_emptied_through_a_link(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path)
+    other = tmp_path / "other-venv"
+    (other / "bin").mkdir(parents=True)
+    (other / "kept").write_text("x")
+    (checkout.root / ".venv").symlink_to(other)
+    done = checkout.bootstrap()
+    assert done.returncode == 1
+    assert f".venv is a link to {other}" in done.stderr
+    assert (other / "kept").read_text() == "x"
+
+
 def test_a_python_that_is_too_old_or_absent_is_said_with_what_to_install(tmp_path: Path) -> None:
     (tmp_path / "scripts").mkdir()
     shutil.copy(ROOT / "scripts" / "bootstrap.sh", tmp_path / "scripts")
