@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.http import HttpRequest
 
-from compare.models import Comparison, Run, ShareLink, Upload
+from compare.models import Comparison, Part, Run, ShareLink, Upload
 
 
 class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
@@ -31,6 +31,13 @@ class ComparisonAdmin(ReadOnly):
     list_display = ("name", "state", "verdict", "first_module", "attempt", "created_at")
     list_filter = ("state", "verdict")
     search_fields = ("id", "name", "first_module")
+
+
+@admin.register(Part)
+class PartAdmin(ReadOnly):
+    list_display = ("comparison", "n", "stage", "step", "state", "verdict", "worker", "attempt")
+    list_filter = ("state", "verdict")
+    search_fields = ("comparison__id", "worker")
 
 
 @admin.register(Upload)

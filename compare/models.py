@@ -205,7 +205,6 @@ class Part(Task):
         CANCELLED = "cancelled"
 
     WORKING = State.RUNNING
-    UNFINISHED = frozenset({State.QUEUED, State.RUNNING})
     RETRYABLE = frozenset({State.FAILED, State.CANCELLED})
 
     state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)

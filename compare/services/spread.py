@@ -22,7 +22,7 @@ from django.utils import timezone
 
 from compare.engine.errors import Cancelled
 from compare.engine.options import Options
-from compare.models import Comparison, Part, Run
+from compare.models import Comparison, Export, Part, Run
 from compare.services import broker, limits, storage, work
 from compare.services.refusals import problem
 from compare.services.summary import NO_VERDICT, summary
@@ -165,7 +165,8 @@ def reduce(comparison_id: str, task_id: str) -> None:
             for part in parts.filter(state=Part.State.DONE)
         }
         verdict = pipeline.reduce_parts(plan_of(comparison), documents, failures, storage.result(comparison))
-        storage.remove(storage.result(comparison) / "exports")  # of the verdict before a retry
+        Export.objects.filter(comparison=comparison).delete()  # of the verdict before a retry
+        storage.remove(storage.exports(comparison))
         with transaction.atomic():
             attempt.settle(State.DONE, phase=Phase.WHOLE, error=None, **summary(verdict))
             storage.write(

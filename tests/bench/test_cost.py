@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench import reading, upload
+from tests.bench import reading, upload, workers
 from tests.bench.__main__ import main
 
 
@@ -21,3 +21,8 @@ def test_reading_200_000_nodes_a_side_costs_little_more_than_json_loads():
 @pytest.mark.timeout(1800)
 def test_2_gb_through_the_web_server_cost_it_little_memory():
     assert upload.main() == 0
+
+
+@pytest.mark.timeout(3600)
+def test_what_a_second_worker_saves_is_printed():
+    assert workers.main() == 0

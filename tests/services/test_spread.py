@@ -11,8 +11,8 @@ from django.utils import timezone
 from compare.engine.errors import Cancelled
 from compare.engine.options import Options
 from compare.engine.pipeline import compare_runs
-from compare.models import Comparison, Part, Run
-from compare.services import broker, comparisons, limits, parts, recovery, runs, spread, storage, work
+from compare.models import Comparison, Export, Part, Run
+from compare.services import broker, comparisons, exports, limits, parts, recovery, runs, spread, storage, work
 from compare.services.refusals import Refusal
 from tests.bench.run_tree import RunTree, write_run_tree
 from tests.rooms import uploaded_run, worked_off
@@ -21,6 +21,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 TREE = RunTree(stages=2, steps=3, ranks=2, layers=2)
 BAD = ("reference_compute_log_prob", 1)
+ERROR = {"code": "worker_killed", "params": {}, "message": "m", "where": ""}
 
 
 @pytest.fixture(scope="module")
@@ -231,6 +232,28 @@ def test_a_retry_compares_failed_parts_alone(planned, rung):
     assert [part.attempt for part in rows(planned)] == [2, 1, 1, 1, 1, 1]
     with pytest.raises(Refusal):
         comparisons.retry(planned)
+
+
+def exported(comparison: Comparison, name: str) -> str:
+    made = exports.find(comparison, name)
+    if isinstance(made, Export):
+        exports.make(made.pk, "test")
+        made = exports.find(comparison, name)
+    assert isinstance(made, exports.File)
+    return made.path.read_text("utf-8")
+
+
+def test_a_report_of_failed_parts_names_them_and_is_made_again_after_a_retry(planned, rung):
+    part = rows(planned)[0]
+    Part.objects.filter(pk=part.pk).update(state="failed", error=ERROR)
+    worked_off(planned)
+    assert "1 part failed" in exported(planned, "report.md")
+    assert exported(planned, "table.csv").count("\n") > 10
+    comparisons.retry(planned)
+    with pytest.raises(Refusal):
+        exports.find(planned, "report.md")
+    worked_off(planned)
+    assert "1 part failed" not in exported(planned, "report.md")
 
 
 def test_a_comparison_whose_parts_all_failed_failed(planned):

@@ -109,7 +109,7 @@ def in_state(stack: Stack, slug: str, state: str) -> list[Row]:
 def upload(stack: Stack, pair: Pair) -> tuple[str, str]:
     left, right = stack.upload(pair[0]), stack.upload(pair[1])
     for run in (left, right):
-        until("the run is ready", lambda run=run: stack.get(f"/api/v1/runs/{run}/").json()["state"] == "ready", 120)
+        until("the run is ready", lambda run=run: stack.get(f"/api/v1/runs/{run}/").json()["state"] == "ready", 300)
     return left, right
 
 
@@ -134,6 +134,7 @@ def attempts_left(stack: Stack, slug: str) -> list[str]:
     return [path.name for path in (stack.data / "comparisons" / slug).glob("*") if "attempt" in path.name]
 
 
+@pytest.mark.timeout(900)
 def test_two_workers_share_six_stages_of_twenty_steps_and_eight_ranks(start_stack, recruit, whole, tmp_path):
     stack = start_stack()
     recruit(stack, "second")
@@ -144,7 +145,7 @@ def test_two_workers_share_six_stages_of_twenty_steps_and_eight_ranks(start_stac
     assert (early["state"], early["verdict"], early["progress"]["of"]) == ("running", None, 120)
     n = next(part["n"] for part in early["parts"] if part["state"] == "done")
     assert stack.get(f"/api/v1/comparisons/{slug}/parts/{n}/tree/").status == 200
-    done = stack.comparison(slug, "done", seconds=180)
+    done = stack.comparison(slug, "done", seconds=300)
     shares = {name: sum(row.worker.startswith(f"{name}@") for row in rows(stack, slug)) for name in ("worker", "second")}
     assert min(shares.values()) >= 30, shares
     assert sum(shares.values()) == len(done["parts"]) == 120
