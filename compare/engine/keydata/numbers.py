@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,7 +43,7 @@ def values(table: KeyData, row: int) -> Array | None:
         return None
     dtype = np.dtype(table.dtypes[table.dtype[row]])
     shape = table.shapes[table.shape[row]]
-    size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+    size = math.prod(shape) * dtype.itemsize
     array: Array = np.asarray(table.data[start : start + size]).view(dtype).reshape(shape)
     return array
 

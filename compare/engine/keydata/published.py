@@ -34,7 +34,11 @@ def write_key_data(comparison: KeyDataComparison, keys: list[JsonObject], folder
 
 
 def _write(path: Path, document: JsonObject) -> None:
-    path.write_text(json.dumps(spelled(document), ensure_ascii=False, allow_nan=False), "utf-8")
+    try:
+        text = json.dumps(document, ensure_ascii=False, allow_nan=False)
+    except ValueError:  # it holds NaN or infinities, which JSON has no numbers for
+        text = json.dumps(spelled(document), ensure_ascii=False, allow_nan=False)
+    path.write_text(text, "utf-8")
 
 
 def spelled(value: Any) -> Any:
