@@ -10,6 +10,8 @@ import numpy as np
 
 from compare.engine.ingest import notes
 from compare.engine.ingest.layout import CONSTRUCT, STACK
+from compare.engine.ingest.passes import passes
+from compare.engine.loop import stage_kind
 from compare.engine.model import FILE_MISSING, Direction, Dump, JsonObject, Leaf, RecordKind, Side
 
 Value = TypeVar("Value")
@@ -58,6 +60,7 @@ def inventory(side: Side, total_bytes: int) -> JsonObject:
                 "slots": len(dump.slots),
                 "construct": dump.has_construct,
                 "stack": dump.has_stack,
+                "passes": passes(dump) if role == "infer" or stage_kind(dump.stage) == "generate" else [],
             }
             for number, dump in enumerate(side.dumps)
         ],
