@@ -31,15 +31,13 @@ class Stored:
     find: Callable[[Comparison], Path | None]
 
 
-STORED = {
-    "verdict.json": Stored("application/json", comparisons.verdict_file),
-    "keydata.xlsx": Stored(XLSX, key_data.workbook),
-}
+STORED = {"verdict.json": Stored("application/json", comparisons.verdict_file)}
 MADE = {
     "report.html": "text/html; charset=utf-8",
     "report.md": "text/markdown; charset=utf-8",
     "table.csv": "text/csv; charset=utf-8",
     "table.xlsx": XLSX,
+    "keydata.xlsx": XLSX,
     "mapping.yaml": YAML,
     "mapping.csv": "text/csv; charset=utf-8",
     "layer_mapping.yaml": YAML,
@@ -70,6 +68,8 @@ def find(comparison: Comparison, name: str, language: str = "en") -> File | Expo
         raise Refusal("invalid", fields="lang")
     if comparison.state != Comparison.State.DONE:
         raise Refusal("not_ready", HTTPStatus.CONFLICT)
+    if name == "keydata.xlsx":
+        key_data.find(comparison)  # refuses where there is none
     stored = _stored_name(name, language)
     path = storage.exports(comparison) / stored
     if path.is_file():
@@ -131,8 +131,12 @@ def _wanted(comparison: Comparison, stored: str) -> Export:
 def _write(export: Export, target: Path, watch: Callable[[int], None]) -> None:
     from compare.engine.exports.finished import from_folder  # only here: a web process needs no numpy
     from compare.engine.exports.write import write_mapping, write_report, write_table
+    from compare.engine.keydata.published import write_tables
 
     comparison = export.comparison
+    if export.name == "keydata.xlsx":
+        write_tables(storage.result(comparison), target, watch)
+        return
     sides = (storage.columns(comparison.left), storage.columns(comparison.right))
     finished = from_folder(storage.result(comparison), *sides, mapping=comparison.options.get("mapping"))
     kind, _, rest = export.name.partition(".")

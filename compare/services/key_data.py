@@ -12,7 +12,7 @@ from compare.models import Comparison
 from compare.services import storage
 from compare.services.refusals import Refusal
 
-FOLDER, OVERVIEW, WORKBOOK = "key_data", "overview.json", "keydata.xlsx"
+FOLDER, OVERVIEW = "key_data", "overview.json"
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,3 @@ def find(comparison: Comparison) -> KeyDataFiles:
         raise Refusal("no_key_data", HTTPStatus.CONFLICT)
     etag = f'"{comparison.pk}.{comparison.attempt}.keydata"'
     return KeyDataFiles(result, storage.columns(comparison.left), storage.columns(comparison.right), etag)
-
-
-def workbook(comparison: Comparison) -> Path | None:
-    """The tables as a workbook, None before the comparison is done."""
-    return None if comparison.state != Comparison.State.DONE else find(comparison).result / FOLDER / WORKBOOK

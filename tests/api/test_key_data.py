@@ -7,7 +7,8 @@ import zipfile
 
 import pytest
 
-from compare.models import Comparison
+from compare.models import Comparison, Export
+from compare.services import exports
 from tests.rooms import corpus_comparison
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -49,9 +50,11 @@ def test_the_run_verdict_tells_the_chain_and_its_tables_can_be_opened(api, loops
     tokens = api.get(f"{address}key-data/0/tables/4/").json()
     assert tokens["left"] == tokens["right"] == [245, 156, 11, 13, 151, 86]
 
+    assert api.get(f"{address}keydata.xlsx").status_code == 202
+    exports.make(Export.objects.get().pk, "test")
     book = api.get(f"{address}keydata.xlsx")
     assert book["Content-Type"].startswith("application/vnd.openxmlformats")
-    with zipfile.ZipFile(io.BytesIO(book.content)) as archive:
+    with zipfile.ZipFile(io.BytesIO(b"".join(book.streaming_content))) as archive:
         assert "ref_log_prob" in archive.read("xl/workbook.xml").decode()
         assert not any(b"<f>" in archive.read(name) for name in archive.namelist() if "sheet" in name)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -20,17 +21,20 @@ from compare.engine.model import JsonObject
 
 FOLDER = "key_data"
 OVERVIEW = "overview.json"
-WORKBOOK = "keydata.xlsx"
 
 
 def write_key_data(comparison: KeyDataComparison, keys: list[JsonObject], folder: Path) -> None:
     """Into ``folder``, which is there and empty. ``keys``: as in the run verdict."""
     _write(folder / OVERVIEW, overview(keys, comparison))
-    tables = [key_tables(n, key, comparison) for n, key in enumerate(comparison.keys)]
-    write_workbook(tables, folder / WORKBOOK)
     for n, key in enumerate(comparison.keys):
-        _write(folder / f"{n}.json", tables[n])
+        _write(folder / f"{n}.json", key_tables(n, key, comparison))
         np.save(folder / f"{n}.rows.npy", np.array([pair.rows for pair in key.pairs], np.int32).reshape(-1, 2), allow_pickle=False)
+
+
+def write_tables(folder: Path, target: Path, watch: Callable[[int], None]) -> None:
+    """The tables of a finished comparison as a workbook (``workbook``). ``watch`` hears the number of rows written so far."""
+    keys = json.loads((folder / FOLDER / OVERVIEW).read_text("utf-8"))["keys"]
+    write_workbook((json.loads((folder / FOLDER / f"{key['n']}.json").read_text("utf-8")) for key in keys), target, watch)
 
 
 def _write(path: Path, document: JsonObject) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,13 +24,14 @@ LONGEST_NAME = 31
 FORBIDDEN = re.compile(r"[\[\]:*?/\\\x00-\x1f]")
 
 
-def write_workbook(keys: Sequence[JsonObject], target: Path) -> None:
+def write_workbook(keys: Iterable[JsonObject], target: Path, watch: Callable[[int], None] = lambda _: None) -> None:
     """``keys``: the documents of ``documents.key_tables``. Text is written as text whatever it begins with, never as a formula or link."""
     book = xlsxwriter.Workbook(
         str(target),
         {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False, "strings_to_numbers": False},
     )
     names: set[str] = set()
+    written = 0
     for key in keys:
         tables = key["tables"]
         count = max(1, -(-len(tables) // LONGEST_SHEET))
@@ -42,7 +43,10 @@ def write_workbook(keys: Sequence[JsonObject], target: Path) -> None:
             for row, table in enumerate(tables[part * LONGEST_SHEET : (part + 1) * LONGEST_SHEET], 1):
                 for column, value in enumerate(cells(table)):
                     _write(sheet, row, column, value)
-    if not keys:
+                written += 1
+                if not written % 1000:
+                    watch(written)
+    if not names:
         book.add_worksheet("key data")
     book.close()
 
