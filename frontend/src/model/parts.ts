@@ -1,4 +1,5 @@
 import type { PartVerdictWord, RunPart, RunVerdict } from "../api/run-verdict";
+import type { Comparison, PartState } from "../api/types";
 
 /** The parts of a run verdict as a table: a row a stage, a column a step, or a rank of a step. */
 export interface Column {
@@ -87,6 +88,28 @@ export function placeOfCell(matrix: PartsMatrix, n: number, rank: number | null)
     }
   }
   return other;
+}
+
+/** The parts of a comparison that has no verdict yet, as far as they are. */
+export function partsSoFar(states: readonly PartState[]): readonly RunPart[] {
+  return states.map(({ n, stage, step, state, verdict, error }) => ({
+    n,
+    left: verdict === "right_only" ? null : { stage, step },
+    right: verdict === "left_only" ? null : { stage, step },
+    stage,
+    step,
+    ranks: [],
+    verdict,
+    first_difference: null,
+    first_divergence: null,
+    state,
+    error,
+  }));
+}
+
+/** Whether a part's documents can be asked for: those of a part that is done, whatever the others do. null: the only part. */
+export function isWritten({ state, parts }: Pick<Comparison, "state" | "parts">, n: number | null): boolean {
+  return state === "done" || (n !== null && parts.some((part) => part.n === n && part.state === "done"));
 }
 
 /** Whether there is something behind a part to open. */

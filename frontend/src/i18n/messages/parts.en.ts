@@ -34,7 +34,8 @@ export const parts = {
     failed: "This part could not be compared",
     cancelled: "This part was cancelled",
   },
-  retryPart: "Compare it again",
+  retryParts: (count: number, text: string) => `Compare ${text} failed ${count === 1 ? "part" : "parts"} again`,
+  soFar: (done: string, all: string) => `${done} of ${all} parts done; those can be opened now`,
   verdicts: {
     identical: "identical",
     consistent: "consistent",

@@ -30,7 +30,8 @@ export const parts: Messages["parts"] = {
     failed: "这一部分无法比对",
     cancelled: "这一部分已取消",
   },
-  retryPart: "重新比对",
+  retryParts: (_count, text) => `重新比对 ${text} 个失败的部分`,
+  soFar: (done, all) => `${all} 个部分中 ${done} 个已完成，现在即可打开`,
   verdicts: {
     identical: "完全相同",
     consistent: "一致",

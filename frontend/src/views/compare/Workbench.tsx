@@ -4,6 +4,7 @@ import { useAbout } from "../../api/queries";
 import type { Comparison, PartVerdict, Verdict } from "../../api/types";
 import { useI18n } from "../../i18n";
 import { bytes } from "../../i18n/format";
+import { isWritten } from "../../model/parts";
 import { at, NO_ROW } from "../../model/rows";
 import { TreeFormatError } from "../../model/tree";
 import { announce } from "../../ui/announce";
@@ -41,7 +42,7 @@ interface Props {
 /** The page of one part. A run verdict has parts of its own and is drawn by whoever chooses among them. */
 export function Workbench({ comparison, verdict, slug, part }: Props) {
   if (verdict.schema !== "probe-web/verdict/1") return null;
-  return <PartWorkbench verdict={verdict} slug={slug} part={part} done={comparison.state === "done"} />;
+  return <PartWorkbench verdict={verdict} slug={slug} part={part} done={isWritten(comparison, part)} />;
 }
 
 function PartWorkbench({ verdict, slug, part, done }: BenchOf) {

@@ -1,6 +1,7 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { act, fireEvent, render, screen, waitFor, within } from "@testing-library/react";
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import type { Comparison } from "../../api/types";
 import { runComparison, runPart, runVerdict } from "../../model/parts-for-tests";
 import { setLanguage } from "../../ui/preferences";
 import { origin } from "../compare/documents-for-tests";
@@ -16,14 +17,14 @@ const parts = [
 ];
 
 /** The page over a network that knows one comparison with six parts. */
-function setup() {
+function setup(own: Partial<Comparison> = {}) {
   const asked: string[] = [];
   const refusal = { code: "not_found", params: {}, message: "No." };
   vi.spyOn(window, "fetch").mockImplementation(async (request) => {
     const { pathname } = new URL(typeof request === "string" ? request : (request as Request).url, window.location.origin);
     asked.push(pathname);
     const known = pathname === "/api/v1/comparisons/abc/";
-    const body = known ? runComparison(runVerdict(parts)) : refusal;
+    const body = known ? { ...runComparison(runVerdict(parts)), ...own } : refusal;
     return new Response(JSON.stringify(body), { status: known ? 200 : 404, headers: { "Content-Type": "application/json" } });
   });
   const queries = new QueryClient({ defaultOptions: { queries: { retry: false } } });
@@ -159,5 +160,48 @@ describe("a comparison of several steps and stages", () => {
     await screen.findByTestId("parts");
     expect(cell(/第 2 步 · reference，首个分歧/)).toBeTruthy();
     expect(screen.getByText("6 个部分中 2 个存在分歧 · 1 个一致 · 1 个完全相同 · 1 个不可比较 · 1 个仅一侧有")).toBeTruthy();
+  });
+
+  it("shows the parts while they are compared, opens those that are done, and hides none behind one that failed", async () => {
+    const state = (n: number, own: Partial<Comparison["parts"][number]>) => ({
+      n,
+      stage: "update",
+      step: n,
+      state: "done" as const,
+      verdict: "identical" as const,
+      error: null,
+      ...own,
+    });
+    const { asked } = setup({
+      state: "running",
+      verdict: null,
+      progress: { stage: "parts", fraction: 0.5, parts: 2, of: 4, running: 1 },
+      parts: [
+        state(0, {}),
+        state(1, { verdict: null, state: "failed", error: { code: "out_of_memory", params: {}, message: "No memory" } }),
+        state(2, { verdict: null, state: "running" }),
+        state(3, { verdict: "diverged" }),
+      ],
+    });
+    await screen.findByRole("heading", { name: "Comparing" });
+    const grid = within(screen.getByTestId("parts"));
+    expect(grid.getAllByRole("button").map((button) => [button.dataset.verdict, button.getAttribute("aria-disabled")])).toEqual([
+      ["identical", null],
+      ["failed", "true"],
+      ["running", "true"],
+      ["diverged", null],
+    ]);
+    fireEvent.click(cell(/step 3 · update, diverged/));
+    await waitFor(() => expect(asked).toContain("/api/v1/comparisons/abc/parts/3/verdict.json"));
+    address("#p=1");
+    expect(await screen.findByRole("heading", { name: "This part could not be compared" })).toBeTruthy();
+    expect(asked).not.toContain("/api/v1/comparisons/abc/parts/1/verdict.json");
+  });
+
+  it("offers to compare the parts that failed again", async () => {
+    const failed = { n: 0, stage: "generate", step: 0, state: "failed", verdict: null, error: null } as const;
+    const { asked } = setup({ parts: [failed] });
+    fireEvent.click(await screen.findByRole("button", { name: "Compare 1 failed part again" }));
+    await waitFor(() => expect(asked).toContain("/api/v1/comparisons/abc/retry/"));
   });
 });

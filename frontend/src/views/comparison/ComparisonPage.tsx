@@ -1,7 +1,8 @@
-import { useEffect, useRef } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import { useComparison } from "../../api/queries";
 import type { Comparison, RunVerdict, Verdict } from "../../api/types";
 import { type I18n, type Messages, useI18n } from "../../i18n";
+import { partsSoFar } from "../../model/parts";
 import { announce } from "../../ui/announce";
 import { Header } from "../../ui/header";
 import { comparisonName } from "../../ui/headline";
@@ -9,6 +10,7 @@ import { useTitle } from "../../ui/use-title";
 import { useViewState } from "../../use-view-state";
 import { Workbench } from "../compare/Workbench";
 import { PartsPage } from "../parts/PartsPage";
+import { PartsSoFar } from "../parts/PartsSoFar";
 import { PartView } from "../parts/PartView";
 import { partName } from "../parts/words";
 import { Crumbs, Facts } from "./Crumbs";
@@ -67,20 +69,53 @@ function Body({ slug, comparison, stage, error, part }: BodyProps) {
     case "failed":
     case "cancelled":
     case "interrupted":
-      return <Ended slug={slug} comparison={comparison} stage={stage} />;
+      return (
+        <WithParts slug={slug} comparison={comparison} part={part}>
+          <Ended slug={slug} comparison={comparison} stage={stage} />
+        </WithParts>
+      );
     default:
-      return <Running slug={slug} comparison={comparison} />;
+      return (
+        <WithParts slug={slug} comparison={comparison} part={part}>
+          <Running slug={slug} comparison={comparison} />
+        </WithParts>
+      );
   }
 }
 
-/** All parts, or the one that the address names. */
-function Parts({ part, ...of }: { comparison: Comparison; verdict: RunVerdict; slug: string; part: number | null }) {
-  // Whoever comes back to the overview stands on the part that was left.
+/** No verdict yet, but several parts: those that are done can be opened, and what is said of the whole stands above them. */
+function WithParts({
+  slug,
+  comparison,
+  part,
+  children,
+}: Pick<BodyProps, "slug" | "part"> & { comparison: Comparison; children: ReactNode }) {
+  const left = useLastPart(part);
+  if (comparison.parts.length < 2) return children;
+  if (part !== null) {
+    return <PartView comparison={comparison} verdict={{ parts: partsSoFar(comparison.parts), first: null }} slug={slug} part={part} />;
+  }
+  return (
+    <>
+      {children}
+      <PartsSoFar comparison={comparison} from={left} />
+    </>
+  );
+}
+
+/** The part that was open before: whoever comes back to the overview stands on it. */
+function useLastPart(part: number | null): number | null {
   const left = useRef<number | null>(null);
   useEffect(() => {
     if (part !== null) left.current = part;
   }, [part]);
-  return part === null ? <PartsPage {...of} from={left.current} /> : <PartView {...of} part={part} />;
+  return left.current;
+}
+
+/** All parts, or the one that the address names. */
+function Parts({ part, ...of }: { comparison: Comparison; verdict: RunVerdict; slug: string; part: number | null }) {
+  const left = useLastPart(part);
+  return part === null ? <PartsPage {...of} from={left} /> : <PartView {...of} part={part} />;
 }
 
 const MARKS = { diverged: "▲ ", consistent: "✓ ", identical: "✓ ", not_comparable: "∅ ", left_only: "", right_only: "" } as const;

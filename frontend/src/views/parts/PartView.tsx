@@ -5,7 +5,7 @@ import { usePartVerdict } from "../../api/queries";
 import type { Comparison, RunPart, RunVerdict } from "../../api/types";
 import { useI18n } from "../../i18n";
 import { errorSentence } from "../../i18n/errors";
-import { canOpen, cellState, firstPart, isOneSided, neighbourPart } from "../../model/parts";
+import { canOpen, cellState, firstPart, isOneSided, isWritten, neighbourPart } from "../../model/parts";
 import { announce } from "../../ui/announce";
 import { Button } from "../../ui/button";
 import { type Command, useCommands } from "../../ui/commands";
@@ -15,11 +15,13 @@ import { Workbench } from "../compare/Workbench";
 import { PartSign } from "./PartSign";
 import { openPart } from "./PartsPage";
 import styles from "./part-view.module.css";
+import { RetryParts } from "./RetryParts";
 import { partName, partReason, sideNames, stateWord } from "./words";
 
 interface Props {
   comparison: Comparison;
-  verdict: RunVerdict;
+  /** Of a comparison that has no verdict yet: its parts, and none of them the first. */
+  verdict: Pick<RunVerdict, "parts" | "first">;
   slug: string;
   part: number;
 }
@@ -48,7 +50,12 @@ export function PartView({ comparison, verdict, slug, part: n }: Props) {
           <Notice
             glyph={part.state === "failed" ? "failed" : "running"}
             title={t.parts.notDoneTitle[part.state ?? "queued"]}
-            actions={back}
+            actions={
+              <>
+                {part.state === "failed" ? <RetryParts slug={slug} comparison={comparison} /> : null}
+                {back}
+              </>
+            }
           >
             <p>{partReason(part, sideNames(comparison), t, language).what}</p>
           </Notice>
@@ -62,7 +69,7 @@ export function PartView({ comparison, verdict, slug, part: n }: Props) {
 
 function PartBody({ comparison, slug, part }: Omit<Props, "verdict">) {
   const { t, language } = useI18n();
-  const done = comparison.state === "done";
+  const done = isWritten(comparison, part);
   const { data, error, refetch } = usePartVerdict(slug, part, done);
   const sentence = data?.headline[language] ?? "";
   useEffect(() => {
@@ -86,7 +93,7 @@ function PartBody({ comparison, slug, part }: Omit<Props, "verdict">) {
 }
 
 /** ‹ All parts · step 2 · reference … ‹ part 6 of 12 › */
-function PartBar({ verdict, part }: { verdict: RunVerdict; part: RunPart }) {
+function PartBar({ verdict, part }: { verdict: Props["verdict"]; part: RunPart }) {
   const { t, format } = useI18n();
   const words = t.parts;
   const { parts } = verdict;

@@ -16,6 +16,7 @@ import { PartsList } from "./PartsList";
 import { Pipeline } from "./Pipeline";
 import { Preconditions } from "./Preconditions";
 import styles from "./parts-page.module.css";
+import { RetryParts } from "./RetryParts";
 import { RunLegend } from "./RunLegend";
 import { RunVerdictBlock } from "./RunVerdictBlock";
 import { openingKey } from "./run-words";
@@ -80,6 +81,7 @@ export function PartsPage({ comparison, verdict, slug, from }: Props) {
                 {t.parts.openFirst}
               </Button>
             )}
+            <RetryParts slug={slug} comparison={comparison} />
             <SharePanel open={sharing} onOpenChange={setSharing}>
               <Button>{t.share.open}</Button>
             </SharePanel>

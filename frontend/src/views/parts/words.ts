@@ -95,7 +95,8 @@ export function runSentence(verdict: RunVerdict, language: Language, t: Messages
 
 /** `2 of 12 parts diverge · 10 identical` */
 export function countsLine(parts: readonly RunPart[], t: Messages, format: (count: number) => string): string {
-  const count = (...words: readonly PartVerdictWord[]) => parts.filter(({ verdict }) => verdict !== null && words.includes(verdict)).length;
+  const ended = parts.filter(({ state }) => state === undefined || state === "done");
+  const count = (...words: readonly PartVerdictWord[]) => ended.filter(({ verdict }) => verdict !== null && words.includes(verdict)).length;
   const { diverged, ...others } = t.parts.counts;
   const bad = count("diverged");
   const line = [bad > 0 ? diverged(bad, format(bad), format(parts.length)) : t.parts.count(parts.length, format(parts.length))];
