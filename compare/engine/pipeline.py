@@ -16,8 +16,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from compare.engine.align.replicas import replicas
 from compare.engine.diagnose.baseline import Baseline
-from compare.engine.diagnose.case import build_case, measured_self_noise
+from compare.engine.diagnose.case import Case, build_case, measured_self_noise, other_layout
 from compare.engine.diagnose.run_loop import loop_document
 from compare.engine.diagnose.run_verdict import Outcome, run_verdict
 from compare.engine.diagnose.verdict import PartVerdict, SideFacts, judge
@@ -60,6 +61,7 @@ __all__ = [
 INVENTORY = "inventory.json"
 Files: TypeAlias = tuple[Sequence[Path], Sequence[Path], Sequence[Path]]
 NO_FILES: Files = ((), (), ())
+RankPairs: TypeAlias = Sequence[tuple[Sequence[int], Sequence[int]]]  # positions in the two sides' dumps
 
 
 def silent(stage: str, fraction: float, numbers: dict[str, int]) -> None:
@@ -161,11 +163,11 @@ def compare_part(plan: Plan, n: int, destination: Path, progress: Progress, on_v
     Opens the dumps of that part and no others. ``on_verdict`` gets the document before the tree is written.
     """
     part = plan.parts[n]
-    verdict = _judge(plan, part, progress)
+    verdict, ranks = _judge(plan, part, progress)
     on_verdict(verdict.document)
     with _appearing(destination) as folder:
         write_verdict(verdict.document, folder)
-        folders = tuple([[side.entries[row].folder for row in pair[index]] for pair in part.ranks] for index, side in enumerate(plan.sides))
+        folders = tuple([[side.entries[row].folder for row in pair[index]] for pair in ranks] for index, side in enumerate(plan.sides))
         progress("store", 0.0, {"part": n})
         write_part(verdict, folder, (folders[0], folders[1]), progress)
         progress("store", 1.0, {"part": n})
@@ -244,7 +246,7 @@ def compare_paths(left: Sequence[Path], right: Sequence[Path], options: Options,
         baseline = None if options.baseline is None else _read([Path(options.baseline)], progress, kept / "baseline.bin")
         read_s = time.perf_counter() - begin
         plan = _plan(sides, options, baseline)
-        judged = [(part, None if part.only is not None else _judge(plan, part, progress)) for part in plan.parts]
+        judged = [(part, None if part.only is not None else _judge(plan, part, progress)[0]) for part in plan.parts]
     documents = {part.n: verdict.document for part, verdict in judged if verdict is not None}
     return Comparison(reduce_parts(plan, documents, {}, read_s=read_s), judged)
 
@@ -319,15 +321,15 @@ def _serving(entry: _Entry, place: Served) -> bool:
 
 
 @np.errstate(all="ignore")  # NaN, Inf and zero denominators are decided by rule (measure.statistics), not by numpy's warnings
-def _judge(plan: Plan, part: Part, progress: Progress) -> PartVerdict:
-    """One part that both sides hold: all its ranks, in one document."""
+def _judge(plan: Plan, part: Part, progress: Progress) -> tuple[PartVerdict, RankPairs]:
+    """One part that both sides hold: all its ranks, in one document; and which dumps of the two sides each of its cases is about."""
     spent = {"read_s": 0.0, "align_s": 0.0, "measure_s": 0.0, "diagnose_s": 0.0}
     left, right = plan.sides
     numbers = {"part": part.n, "parts": len(plan.parts)}
-    cases = []
     same_baseline = plan.baseline is not None and plan.baseline.digest == left.digest  # says nothing of how well the side repeats itself
     measured: list[SelfNoise | None] = []
-    for a, b in part.ranks:
+
+    def built(a: Sequence[int], b: Sequence[int]) -> Case:
         progress("align", 0.0, numbers)
         dumps = [left.dump(row) for row in a], [right.dump(row) for row in b]
         again: list[Dump] = []
@@ -338,16 +340,33 @@ def _judge(plan: Plan, part: Part, progress: Progress) -> PartVerdict:
         # A floor of statistics says nothing of elements: a baseline without tensors leaves the sides to their statistics.
         held = None if again and not all(len(dump.tensors) for dump in again) else (left.tensors, right.tensors)
         asked = partial(build_case, primary=plan.primary, exact=plan.options.exact, mapping=plan.mapping, namer=plan.namer)
-        cases.append(asked(*dumps, spent=spent, watch=progress, held=held, self_noise=measured[-1]))
+        return asked(*dumps, spent=spent, watch=progress, held=held, self_noise=measured[-1])
+
+    ranks = _by_tokens(plan, part.ranks)
+    cases = [built(*ranks[0])]
+    if len(ranks) > 1 and other_layout(cases[0]):
+        measured.clear()
+        ranks = _by_tokens(plan, [([row for a, _ in ranks for row in a], [row for _, b in ranks for row in b])])
+        cases = [built(*ranks[0])]
+    cases += [built(*pair) for pair in ranks[1:]]
     progress("diagnose", 0.0, numbers)
     begin = time.perf_counter()
-    same_input = left.digest == right.digest and all(a == b for a, b in part.ranks)
+    same_input = left.digest == right.digest and all(a == b for a, b in ranks)
     baseline = None if plan.baseline is None else Baseline(plan.baseline.name, same_baseline, measured)
     verdict = judge(cases, plan.facts, same_input=same_input, baseline=baseline)
     spent["diagnose_s"] = time.perf_counter() - begin
     verdict.document["timing"] = {name: round(seconds, 4) for name, seconds in spent.items()}
     progress("diagnose", 1.0, numbers)
-    return verdict
+    return verdict, ranks
+
+
+def _by_tokens(plan: Plan, ranks: RankPairs) -> RankPairs:
+    """Ranks that are compared together, taken apart by the tokens they worked on: replicas of a data-parallel side are not shards."""
+    if len(ranks) != 1 or max(map(len, ranks[0])) == 1:
+        return ranks
+    (a, b), (left, right) = ranks[0], plan.sides
+    groups = replicas([left.dump(row) for row in a], [right.dump(row) for row in b])
+    return [([a[at] for at in mine], [b[at] for at in theirs]) for mine, theirs in groups]
 
 
 def _again(baseline: _Run, entries: Sequence[_Entry]) -> list[Dump]:

@@ -15,6 +15,11 @@ class Family:
     rope_theta: float = 10000.0
     eps: float = 1e-6
     activation_class: str = "SiLUActivation"
+    experts: int = 0  # 0: a dense MLP
+    chosen: int = 2  # experts a token goes to
+    shared: bool = False  # one expert more that every token goes through
+    listed: bool = False  # experts as a list of modules that run only for their tokens, not as one module
+    latent: bool = False  # multi-head latent attention
 
     def class_of(self, suffix: str) -> str:
         return f"{self.name}{suffix}"
@@ -24,7 +29,11 @@ QWEN2 = Family("Qwen2", qkv_bias=True, qk_norm=False, rope_theta=1_000_000.0)
 QWEN3 = Family("Qwen3", qkv_bias=False, qk_norm=True, rope_theta=1_000_000.0)
 LLAMA = Family("Llama", qkv_bias=False, qk_norm=False, rope_theta=10_000.0, eps=1e-5)
 MISTRAL = Family("Mistral", qkv_bias=False, qk_norm=False, rope_theta=1_000_000.0, eps=1e-5)
-FAMILIES = {family.name: family for family in (QWEN2, QWEN3, LLAMA, MISTRAL)}
+QWEN3_MOE = Family("Qwen3Moe", qkv_bias=False, qk_norm=True, rope_theta=1_000_000.0, experts=4)
+MIXED = Family("Qwen2Moe", qkv_bias=True, qk_norm=False, rope_theta=1_000_000.0, experts=4, shared=True, listed=True)
+DEEPSEEK = Family("DeepseekV2", qkv_bias=False, qk_norm=False, rope_theta=10_000.0, latent=True)
+DEEPSEEK_MOE = Family("DeepseekV3", qkv_bias=False, qk_norm=False, rope_theta=10_000.0, latent=True, experts=4, shared=True)
+FAMILIES = {family.name: family for family in (QWEN2, QWEN3, LLAMA, MISTRAL, QWEN3_MOE, MIXED, DEEPSEEK, DEEPSEEK_MOE)}
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,21 @@ class Size:
     head_dim: int
     intermediate: int
     vocabulary: int = 256
+
+    @property
+    def expert_width(self) -> int:
+        """The intermediate width of one expert."""
+        return self.intermediate // 2
+
+    @property
+    def latent_width(self) -> int:
+        """The width of the latent query, and of the latent key and value."""
+        return self.hidden // 2
+
+    @property
+    def rotated(self) -> int:
+        """How much of a head is rotated under latent attention."""
+        return self.head_dim // 2
 
     @property
     def q_width(self) -> int:

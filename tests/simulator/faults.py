@@ -16,6 +16,8 @@ FUSED = {
     "v_proj": "self_attn.qkv_proj",
     "gate_proj": "mlp.gate_up_proj",
     "up_proj": "mlp.gate_up_proj",
+    "q_a_proj": "self_attn.fused_qkv_a_proj",
+    "kv_a_proj_with_mqa": "self_attn.fused_qkv_a_proj",
 }
 WEIGHT_KINDS = (
     "weight_noise",
@@ -53,7 +55,8 @@ class Fault:
 
 
 # kind → (places inside a layer where it first shows, best first). The first one is where its size is measured.
-ATTENTION = ("self_attn.attn", "self_attn", "self_attn.o_proj")
+ATTENTION = ("self_attn.attn", "self_attn.mla_attn", "self_attn", "self_attn.o_proj")
+EXPERTS = ("mlp.experts", "mlp")
 PLACES: dict[str, tuple[str, ...]] = {
     "rope_theta": ("self_attn.attn", "self_attn.rotary_emb", "self_attn", "self_attn.o_proj"),
     "rope_interleaved": ("self_attn.attn", "self_attn.rotary_emb", "self_attn", "self_attn.o_proj"),
@@ -66,6 +69,11 @@ PLACES: dict[str, tuple[str, ...]] = {
     "kv_mapping": ATTENTION,
     "gelu": ("mlp.act_fn", "mlp", "mlp.down_proj"),
     "gate_up_swapped": ("mlp.act_fn", "mlp", "mlp.down_proj"),
+    "routing_shifted": EXPERTS,
+    "routing_unnormalised": EXPERTS,
+    "shared_skipped": ("mlp",),
+    "unreduced_attention": ("self_attn.o_proj", "self_attn"),
+    "unreduced_mlp": ("mlp.down_proj", "mlp"),
     "qk_norm_identity": ("self_attn.q_norm",),
     "qk_norm_missing": ("self_attn.q_norm", "self_attn", "self_attn.rotary_emb", "self_attn.attn"),
 }
@@ -90,6 +98,8 @@ def acceptable(fault: Fault, size: Size, *, fused: bool = True) -> tuple[str, ..
         return ("model.embed_tokens",)
     if fault.kind in ("nan", "inf") and fault.part == "self_attn.attn":
         return tuple(f"{layer}.{place}" for place in ATTENTION)
+    if fault.part == "mlp.experts":
+        return tuple(f"{layer}.{place}" for place in EXPERTS)
     leaf = fault.part.split(".")[-1]
     if fault.part == "" and fault.kind in ("eps", "norm_plus_one"):
         return (f"{layer}.input_layernorm",)
@@ -113,6 +123,8 @@ def damage_weights(weights: Weights, fault: Fault, size: Size, family: Family, p
                 damaged[k], damaged[v] = weights[v], weights[k]
             continue
         name = f"{path}.bias" if fault.kind.startswith("bias") else f"{path}.weight"
+        if path.endswith("mlp.experts"):
+            name = f"{path}.down_proj"
         if fault.kind == "bias_removed":
             for part in ("q_proj", "k_proj", "v_proj"):
                 damaged.pop(f"{path.rsplit('.', 1)[0]}.{part}.bias")

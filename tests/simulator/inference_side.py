@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from tests.simulator.experts import engine_block
 from tests.simulator.families import Family, Size
 from tests.simulator.faults import Fault
+from tests.simulator.latent import engine_attention
 from tests.simulator.precision import Array, Precision, round_float8
 from tests.simulator.recorder import Recorder, single
 from tests.simulator.train_side import rope_tables, rotate_half, silu
@@ -36,6 +38,7 @@ class Kernels:
     add_rounding: bool = False
     block: int = 16
     probability_rounding: bool = False
+    partial_outputs: bool = False  # row-parallel linears put out each rank's part of the sum; it is added up before the next norm
 
 
 class InferenceModel:
@@ -50,7 +53,11 @@ class InferenceModel:
         recorder: Recorder,
         kernels: Kernels,
         fault: Fault = NO_FAULT,
+        tensor_ranks: int = 1,
+        rank: int = 0,
     ) -> None:
+        """`tensor_ranks`, `rank`: only for what a rank computes by itself, sums that a fault or the engine leaves as parts."""
+        self.tensor_ranks, self.rank = tensor_ranks, rank
         self.family, self.size, self.precision, self.weights = family, size, precision, weights
         self.recorder, self.kernels, self.fault = recorder, kernels, fault
 
@@ -68,17 +75,17 @@ class InferenceModel:
             residual: Array | None = None
             for layer in range(self.size.layers):
                 hidden, residual = self._layer(layer, hidden, residual, positions)
-            hidden, _ = self._norm("model.norm", hidden, residual, None)
+            hidden, _ = self.norm("model.norm", hidden, residual, None)
             model.output = [hidden]
         last = np.ascontiguousarray(hidden[-1:])
         with rec.module("logits_processor", "LogitsProcessor", [None, last]) as call:
-            logits = self.precision.round(self._product(last, weights["lm_head.weight"]))
+            logits = self.precision.round(self.product(last, weights["lm_head.weight"]))
             rec.api("Functional.linear", [last, weights["lm_head.weight"]], [logits])
             call.output = [logits]
         return logits
 
     # -- kernels -----------------------------------------------------------------------------------------------------
-    def _product(self, values: Array, weight: Array, *, partial: bool = False) -> Array:
+    def product(self, values: Array, weight: Array, *, partial: bool = False) -> Array:
         """values @ weight.T in float32 partial sums."""
         pieces = np.array_split(np.arange(values.shape[1]), max(1, min(self.kernels.split, values.shape[1] // 8)))
         total: Array | None = None
@@ -90,7 +97,7 @@ class InferenceModel:
         assert total is not None
         return total
 
-    def _stain(self, values: Array, layer: int | None, part: str) -> Array:
+    def stain(self, values: Array, layer: int | None, part: str) -> Array:
         """NaN, Inf or a wrong factor at a module's output, where the fault says so."""
         fault = self.fault
         if fault.hits("nan", layer, part) or fault.hits("inf", layer, part):
@@ -103,7 +110,7 @@ class InferenceModel:
             values = self.precision.round(values * keep / np.float32(1.0 - fault.size))
         return values
 
-    def _norm(self, path: str, hidden: Array, residual: Array | None, layer: int | None, kind: str = "RMSNorm") -> tuple[Array, Array]:
+    def norm(self, path: str, hidden: Array, residual: Array | None, layer: int | None, kind: str = "RMSNorm") -> tuple[Array, Array]:
         """Fused add and RMSNorm over the last axis; returns (normed, new residual)."""
         rec, p, weight, fault = self.recorder, self.precision, self.weights[f"{path}.weight"], self.fault
         part = path.split(".", 3)[-1] if layer is not None else path
@@ -125,7 +132,7 @@ class InferenceModel:
                 inverse = (np.float32(1.0) / np.sqrt(shifted)).astype(np.float32)
                 scaled = total * inverse
                 normed = p.round(scaled * factor) if self.kernels.norm_once else p.round(p.round(scaled) * factor)
-            normed = self._stain(normed, layer, part)
+            normed = self.stain(normed, layer, part)
             new_residual = p.round(total)
             rec.quiet("Tensor.float")
             if residual is not None:
@@ -142,7 +149,7 @@ class InferenceModel:
             call.output = [normed] if residual is None else [normed, new_residual]
         return normed, new_residual
 
-    def _linear(self, path: str, kind: str, names: list[str], values: Array, layer: int, part: str, *, row: bool = False) -> Array:
+    def linear(self, path: str, kind: str, names: list[str], values: Array, layer: int, part: str, *, row: bool = False) -> Array:
         rec, weights, fault = self.recorder, self.weights, self.fault
         weight = np.concatenate([weights[f"{name}.weight"] for name in names]) if len(names) > 1 else weights[f"{names[0]}.weight"]
         biases = [weights[f"{name}.bias"] for name in names if f"{name}.bias" in weights]
@@ -153,22 +160,31 @@ class InferenceModel:
             if fault.hits("low_precision", layer, part):
                 left, right = round_float8(values), round_float8(weight)
             with np.errstate(invalid="ignore", over="ignore"):
-                product = self._product(left, right, partial=row and self.kernels.partial_rounding)
+                product = self.product(left, right, partial=row and self.kernels.partial_rounding)
             if bias is not None and not fault.hits("bias_skipped", layer, part):
                 product = product + bias
-            output = self._stain(self.precision.round(product), layer, part)
+            output = self.stain(self.precision.round(product), layer, part)
             rec.api("Functional.linear", [values, weight] + ([] if bias is None else [bias]), [output])
             call.output = [output, None]
+            if row and self.tensor_ranks > 1:
+                cut = [np.array_split(whole, self.tensor_ranks, axis=-1) for whole in (left, right)]
+                partial = [self.precision.round(one @ other.T) for one, other in zip(*cut, strict=True)]
+                unreduced = "unreduced_attention" if part == "self_attn.o_proj" else "unreduced_mlp"
+                if fault.hits(unreduced, layer):
+                    output = partial[self.rank]
+                    call.output = [output, None]
+                elif self.kernels.partial_outputs:
+                    call.output = [partial, None]
         return output
 
     # -- modules -----------------------------------------------------------------------------------------------------
     def _layer(self, layer: int, hidden: Array, residual: Array | None, positions: Array) -> tuple[Array, Array]:
         rec, path = self.recorder, f"model.layers.{layer}"
         with rec.module(path, self.family.class_of("DecoderLayer"), [positions, hidden, residual]) as call:
-            normed, stream = self._norm(f"{path}.input_layernorm", hidden, residual, layer)
+            normed, stream = self.norm(f"{path}.input_layernorm", hidden, residual, layer)
             attended = self._attention(layer, normed, positions)
-            normed, stream = self._norm(f"{path}.post_attention_layernorm", attended, stream, layer)
-            fed = self._mlp(layer, normed)
+            normed, stream = self.norm(f"{path}.post_attention_layernorm", attended, stream, layer)
+            fed = engine_block(self, layer, normed) if self.family.experts else self._mlp(layer, normed)
             call.output = [fed, stream]
         return fed, stream
 
@@ -176,8 +192,14 @@ class InferenceModel:
         rec, size, family, fault = self.recorder, self.size, self.family, self.fault
         path = f"model.layers.{layer}.self_attn"
         with rec.module(path, family.class_of("Attention"), [], {"positions": positions, "hidden_states": normed}) as call:
+            if family.latent:
+                attended = engine_attention(self, layer, normed, positions)
+                names = [f"{path}.o_proj"]
+                output = self.linear(names[0], "RowParallelLinear", names, attended, layer, "self_attn.o_proj", row=True)
+                call.output = [output]
+                return output
             names = [f"{path}.{part}" for part in ("q_proj", "k_proj", "v_proj")]
-            fused = self._linear(f"{path}.qkv_proj", "QKVParallelLinear", names, normed, layer, "self_attn.qkv_proj")
+            fused = self.linear(f"{path}.qkv_proj", "QKVParallelLinear", names, normed, layer, "self_attn.qkv_proj")
             rec.quiet("Tensor.split")
             q, k, v = np.split(fused, [size.q_width, size.q_width + size.kv_width], axis=-1)
             if family.qk_norm and not fault.hits("qk_norm_missing", layer):
@@ -185,25 +207,26 @@ class InferenceModel:
             shared = "model.layers.0.self_attn.rotary_emb"
             with rec.module(shared, "RotaryEmbedding", [positions, q, k]) as rotary:
                 rec.quiet("Tensor.unsqueeze", "Tensor.chunk")
-                q, k = self._rotate(q, positions, layer), self._rotate(k, positions, layer)
+                q, k = self.rotate(q, positions, layer), self.rotate(k, positions, layer)
                 rotary.output = [q, k]
             with rec.module(f"{path}.attn", "Attention", [q, k, v]) as attn:
-                attended = self._stain(self._attend(q, k, v, layer), layer, "self_attn.attn")
+                attended = self.stain(self.attend(q, k, v, layer), layer, "self_attn.attn")
                 attn.output = [attended]
-            output = self._linear(f"{path}.o_proj", "RowParallelLinear", [f"{path}.o_proj"], attended, layer, "self_attn.o_proj", row=True)
+            output = self.linear(f"{path}.o_proj", "RowParallelLinear", [f"{path}.o_proj"], attended, layer, "self_attn.o_proj", row=True)
             call.output = [output]
         return output
 
     def _head_norm(self, path: str, values: Array, layer: int) -> Array:
         shaped = values.reshape(values.shape[0], -1, self.size.head_dim)
         if not self.fault.hits("qk_norm_identity", layer):
-            return self._norm(path, shaped, None, layer)[0].reshape(values.shape)
+            return self.norm(path, shaped, None, layer)[0].reshape(values.shape)
         with self.recorder.module(path, "RMSNorm", [shaped], parameters={"weight": self.weights[f"{path}.weight"]}) as call:
             call.output = [shaped]
         return values
 
-    def _rotate(self, values: Array, positions: Array, layer: int) -> Array:
-        rec, p, fault, dim = self.recorder, self.precision, self.fault, self.size.head_dim
+    def rotate(self, values: Array, positions: Array, layer: int, dim: int | None = None) -> Array:
+        rec, p, fault = self.recorder, self.precision, self.fault
+        dim = self.size.head_dim if dim is None else dim
         theta = fault.size if fault.hits("rope_theta", layer) else self.family.rope_theta
         if fault.hits("rope_missing", layer):
             return values
@@ -236,12 +259,12 @@ class InferenceModel:
             return p.round(values * cos + rotate_half(values) * sin)
         return p.round(p.round(values * cos) + p.round(rotate_half(values) * sin))
 
-    def _attend(self, q: Array, k: Array, v: Array, layer: int) -> Array:
+    def attend(self, q: Array, k: Array, v: Array, layer: int) -> Array:
         """Online softmax over blocks of keys, float32 inside."""
         rec, p, size, fault = self.recorder, self.precision, self.size, self.fault
         count, dim = q.shape[0], size.head_dim
         heads = [np.ascontiguousarray(part.reshape(count, -1, dim).transpose(1, 0, 2)) for part in (q, k, v)]
-        mapping = np.arange(size.heads) // (size.heads // size.kv_heads)
+        mapping = np.arange(size.heads) // (size.heads // heads[1].shape[0])
         if fault.hits("kv_mapping", layer):
             mapping = np.arange(size.heads) % size.kv_heads
         wide_k, wide_v = heads[1][mapping], heads[2][mapping]
@@ -283,7 +306,7 @@ class InferenceModel:
         path = f"model.layers.{layer}.mlp"
         with rec.module(path, self.family.class_of("MLP"), [normed]) as call:
             names = [f"{path}.gate_proj", f"{path}.up_proj"]
-            fused = self._linear(f"{path}.gate_up_proj", "MergedColumnParallelLinear", names, normed, layer, "mlp.gate_up_proj")
+            fused = self.linear(f"{path}.gate_up_proj", "MergedColumnParallelLinear", names, normed, layer, "mlp.gate_up_proj")
             with rec.module(f"{path}.act_fn", "SiluAndMul", [fused]) as act:
                 gate, up = np.split(fused, 2, axis=-1)
                 if fault.hits("gate_up_swapped", layer):
@@ -291,13 +314,11 @@ class InferenceModel:
                 wrong = fault.hits("gelu", layer)
                 active = gelu(gate) if wrong else silu(gate)
                 product = p.round(active * up) if kernels.activation_once else p.round(p.round(active) * up)
-                product = self._stain(product, layer, "mlp.act_fn")
+                product = self.stain(product, layer, "mlp.act_fn")
                 rec.api("Functional.gelu" if wrong else "Functional.silu", [gate], [p.round(active)])
                 rec.api("Tensor.__mul__", [p.round(active), up], [product])
                 act.output = [product]
-            output = self._linear(
-                f"{path}.down_proj", "RowParallelLinear", [f"{path}.down_proj"], product, layer, "mlp.down_proj", row=True
-            )
+            output = self.linear(f"{path}.down_proj", "RowParallelLinear", [f"{path}.down_proj"], product, layer, "mlp.down_proj", row=True)
             call.output = [output]
         return output
 

@@ -14,15 +14,21 @@ from tests.simulator.backward import record_backward
 from tests.simulator.families import FAMILIES, SIZES, Family, Size
 from tests.simulator.faults import Fault, acceptable, damage_weights
 from tests.simulator.inference_side import NO_FAULT, InferenceModel, Kernels
+from tests.simulator.megatron_side import MegatronModel
 from tests.simulator.noise import combine, measure, step, ulps
+from tests.simulator.parallel import Layout, Ranks
 from tests.simulator.precision import Array, Precision
 from tests.simulator.recorder import Recorder, statistics
 from tests.simulator.train_side import Tape, TrainModel, TrainStyle
 from tests.simulator.weights import Character, Weights, make_weights
-from tests.simulator.wrapping import records_root, wrapper
+from tests.simulator.wrapping import radix, records_root, wrapper
 
-PARTNERS = {"qkv_proj": ("q_proj", "k_proj", "v_proj"), "gate_up_proj": ("gate_proj", "up_proj")}
-READ_AT_INPUT = {"attn": "o_proj", "act_fn": "mlp.down_proj"}
+PARTNERS = {
+    "fused_qkv_a_proj": ("q_a_proj", "kv_a_proj_with_mqa"),
+    "qkv_proj": ("q_proj", "k_proj", "v_proj"),
+    "gate_up_proj": ("gate_proj", "up_proj"),
+}
+READ_AT_INPUT = {"attn": "o_proj", "mla_attn": "o_proj", "act_fn": "mlp.down_proj"}
 
 
 @dataclass(frozen=True)
@@ -32,7 +38,9 @@ class Scenario:
     `right_dtype` is the inference side's where it is another than `dtype`; `high` leaves Mean and Norm out of both sides. `other`
     changes what is fed to the right side: `tokens`, `length`, `shorter` or nothing. `padding` keeps that many padded rows on the
     training side. `micro_batches` > 1 gives the training side further calls with prompts of their own. `backward` is None, `gradients`
-    or `placeholders` (FSDP1: parameter gradients are null and come after their layer).
+    or `placeholders` (FSDP1: parameter gradients are null and come after their layer). `style.wrapping` `megatron` runs the training side
+    as Megatron-core does, over the ranks of `layout`; `right_layout` deals the inference side out to ranks. `engine` is `vllm` or
+    `sglang`.
     """
 
     name: str
@@ -49,11 +57,14 @@ class Scenario:
     fault: Fault | None = None
     right: str = "inference"
     right_style: TrainStyle | None = None
+    engine: str = "vllm"
     other: str = ""
     padding: int = 0
     micro_batches: int = 1
     backward: str | None = None
     mix: bool = False
+    layout: Layout = field(default_factory=Layout)
+    right_layout: Layout = field(default_factory=Layout)
     gradient_fault: Fault | None = None
 
 
@@ -104,8 +115,9 @@ def simulate(scenario: Scenario, folder: Path | None = None) -> Pair:
     folder = Path(tempfile.mkdtemp(prefix="simulated-")) if folder is None else folder
     built = _Build(scenario)
     left, right, truth = built.run()
-    left.write(folder / "left" / "step0" / "rank0")
-    right.write(folder / "right" / "step0" / "rank0")
+    for side, recorder in (("left", left), ("right", right)):
+        for rank, one in enumerate(recorder.ranks if isinstance(recorder, Ranks) else [recorder]):
+            one.write(folder / side / "step0" / f"rank{rank}")
     document: dict[str, Any] = asdict(truth) | {"clear": truth.clear, "shown": truth.shown, "scenario": asdict(scenario)}
     (folder / "truth.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
     return Pair(folder / "left", folder / "right", truth)
@@ -142,8 +154,18 @@ class _Build:
         return left, right, self._truth(modules, left, right, watched, damaged)
 
     # -- sides -------------------------------------------------------------------------------------------------------
+    def _megatron(self, weights: Weights) -> Recorder:
+        def recorder() -> Recorder:
+            return Recorder(self.precision, trains=True, mix=False, wrap=wrapper("megatron"), source="/opt/megatron/core/models/gpt.py")
+
+        ranks = Ranks(self.scenario.layout, self.size, recorder, recorder())
+        MegatronModel(self.family, self.size, self.precision, weights, ranks).forward(self.tokens, np.arange(self.tokens.size))
+        return ranks
+
     def _train(self, weights: Weights, style: TrainStyle, watched: frozenset[str], gradient_fault: Fault | None = None) -> Recorder:
         scenario = self.scenario
+        if style.wrapping == "megatron":
+            return self._megatron(weights)
         recorder = Recorder(
             self.precision,
             trains=True,
@@ -180,15 +202,32 @@ class _Build:
 
     def _infer(self, weights: Weights, fault: Fault, watched: frozenset[str]) -> Recorder:
         scenario = self.scenario
-        recorder = Recorder(
-            self.right_precision,
-            trains=False,
-            mix=scenario.mix,
-            wrap=lambda path, kind: (path, kind),
-            watched=watched,
-            high=scenario.high,
-            source=f"/opt/venv/lib/python3.11/site-packages/vllm/model_executor/models/{self.family.name.lower()}.py",
-        )
+
+        def recorder() -> Recorder:
+            return Recorder(
+                self.right_precision,
+                trains=False,
+                mix=scenario.mix,
+                wrap=radix if scenario.engine == "sglang" else lambda path, kind: (path, kind),
+                watched=watched,
+                high=scenario.high,
+                source=f"/opt/venv/lib/python3.11/site-packages/{scenario.engine}/models/{self.family.name.lower()}.py",
+            )
+
+        layout = scenario.right_layout
+        unreduced = fault.kind.startswith("unreduced")
+        runs: list[Recorder] = []
+        for rank in range(layout.tensor if unreduced else 1):  # where nothing is added up, each rank goes on by itself
+            runs.append(recorder() if layout.ranks == 1 else Ranks(layout, self.size, recorder, recorder()))
+            self._engine(runs[-1], weights, fault, rank)
+        if unreduced:
+            whole = runs[0]
+            assert isinstance(whole, Ranks)
+            whole.ranks = [run.ranks[rank] for rank, run in enumerate(runs) if isinstance(run, Ranks)]
+        return runs[0]
+
+    def _engine(self, recorder: Recorder, weights: Weights, fault: Fault, rank: int) -> None:
+        scenario = self.scenario
         tokens = self.tokens
         if self.right_precision != self.precision:
             weights = {name: self.right_precision.round(values) for name, values in weights.items()}
@@ -204,9 +243,9 @@ class _Build:
         elif fault.kind == "positions_wrong":
             positions = wrong_positions(positions, int(fault.size))
         with np.errstate(invalid="ignore", over="ignore"):
-            model = InferenceModel(self.family, self.size, self.right_precision, weights, recorder, scenario.kernels, fault)
+            ranks = scenario.right_layout.tensor
+            model = InferenceModel(self.family, self.size, self.right_precision, weights, recorder, scenario.kernels, fault, ranks, rank)
             model.forward(tokens, positions)
-        return recorder
 
     # -- truth -------------------------------------------------------------------------------------------------------
     def _truth(self, modules: tuple[str, ...], left: Recorder, right: Recorder, watched: frozenset[str], damaged: Weights) -> Truth:

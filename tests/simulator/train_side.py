@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from tests.simulator.experts import train_block
 from tests.simulator.families import Family, Size
+from tests.simulator.latent import train_heads
 from tests.simulator.precision import Array, Precision
 from tests.simulator.recorder import Recorder, Tagged, single
 from tests.simulator.weights import Weights
@@ -115,7 +117,8 @@ class TrainModel:
                 self._mask_calls(positions)
             args, kwargs = ([hidden], {"position_ids": positions}) if style.rotary_keyword else ([hidden, positions], {})
             with rec.module("model.rotary_emb", family.class_of("RotaryEmbedding"), args, kwargs) as call:
-                cos, sin = rope_tables(positions, self.size.head_dim, family.rope_theta, self.precision)
+                width = self.size.rotated if family.latent else self.size.head_dim
+                cos, sin = rope_tables(positions, width, family.rope_theta, self.precision)
                 self._rotary_calls(positions)
                 tables = [Tagged(cos, grad=False), Tagged(sin, grad=False)]
                 call.output = list(tables)
@@ -123,11 +126,11 @@ class TrainModel:
                 hidden = self._layer(layer, hidden, positions, cos, sin, tables, mask, tape)
             if tape is not None:
                 tape.ends["stream"] = hidden
-            hidden = self._norm("model.norm", hidden)
+            hidden = self.norm("model.norm", hidden)
             model.output = [{"last_hidden_state": hidden, style.cache_name: None, "hidden_states": None, "attentions": None}]
         if tape is not None:
             tape.ends["final"] = hidden
-        return self._linear("lm_head", hidden)
+        return self.linear("lm_head", hidden)
 
     def _mask_calls(self, positions: Array) -> None:
         """API calls with which the library finds out whether several prompts are packed in a row."""
@@ -164,7 +167,7 @@ class TrainModel:
         body()
         self.recomputing = False
 
-    def _norm(self, path: str, values: Array) -> Array:
+    def norm(self, path: str, values: Array) -> Array:
         rec, p, weight, eps = self.recorder, self.precision, self.weights[f"{path}.weight"], self.family.eps
         with rec.module(path, self.family.class_of("RMSNorm"), [values], parameters={"weight": weight}) as call:
             square = values * values
@@ -185,7 +188,7 @@ class TrainModel:
             call.output = [output]
         return output
 
-    def _linear(self, path: str, values: Array) -> Array:
+    def linear(self, path: str, values: Array) -> Array:
         rec, weight, bias = self.recorder, self.weights[f"{path}.weight"], self.weights.get(f"{path}.bias")
         with rec.module(path, "Linear", [values], parameters={"weight": weight} | ({} if bias is None else {"bias": bias})) as call:
             product = values.reshape(-1, values.shape[-1]) @ weight.T
@@ -221,14 +224,16 @@ class TrainModel:
         with rec.module(path, family.class_of("DecoderLayer"), args, kwargs) as call:
 
             def body(kept: dict[str, Array]) -> tuple[Array, Array]:
-                normed = kept["normed"] = self._norm(f"{path}.input_layernorm", hidden)
+                normed = kept["normed"] = self.norm(f"{path}.input_layernorm", hidden)
                 if layer in style.extra_ops:
                     rec.api("Tensor.__add__", [normed, 0.0], [normed])
                     rec.api("Tensor.__mul__", [normed, 1.0], [normed])
                 attended = self._attention(f"{path}.self_attn", normed, positions, cos, sin, tables, mask, kept)
                 middle = kept["middle"] = p.round(hidden + attended)
                 rec.api("Tensor.__add__", [hidden, attended], [middle])
-                normed = kept["normed2"] = self._norm(f"{path}.post_attention_layernorm", middle)
+                normed = kept["normed2"] = self.norm(f"{path}.post_attention_layernorm", middle)
+                if family.experts:
+                    return middle, train_block(self, f"{path}.mlp", normed)
                 return middle, self._mlp(f"{path}.mlp", normed, kept)
 
             middle, fed = body(kept)
@@ -267,26 +272,29 @@ class TrainModel:
         with rec.module(path, family.class_of("Attention"), args, kwargs) as call:
 
             def heads(part: str, count: int) -> Array:
-                values = self._linear(f"{path}.{part}_proj", normed)
+                values = self.linear(f"{path}.{part}_proj", normed)
                 kept[f"{part}_linear"] = values
                 values = values.reshape(batch, length, count, size.head_dim)
                 if family.qk_norm and part != "v":
-                    values = self._norm(f"{path}.{part}_norm", values)
+                    values = self.norm(f"{path}.{part}_norm", values)
                 rec.quiet("Tensor.transpose")
                 return values.transpose(0, 2, 1, 3)
 
-            q, k, v = heads("q", size.heads), heads("k", size.kv_heads), heads("v", size.kv_heads)
-            kept["q_plain"], kept["k_plain"], kept["v"] = q, k, v
-            rec.quiet("Tensor.unsqueeze", "Tensor.unsqueeze")
-            q, k = self._rotate(q, cos, sin), self._rotate(k, cos, sin)
+            if family.latent:
+                q, k, v = train_heads(self, path, normed, cos, sin)
+            else:
+                q, k, v = heads("q", size.heads), heads("k", size.kv_heads), heads("v", size.kv_heads)
+                kept["q_plain"], kept["k_plain"], kept["v"] = q, k, v
+                rec.quiet("Tensor.unsqueeze", "Tensor.unsqueeze")
+                q, k = self.rotate(q, cos, sin), self.rotate(k, cos, sin)
             attended = self._attend(q, k, v, mask, kept)
             rec.quiet("Tensor.reshape", "Tensor.transpose", "Tensor.reshape")
             joined = kept["joined"] = attended.transpose(0, 2, 1, 3).reshape(batch, length, -1)
-            output = self._linear(f"{path}.o_proj", joined)
+            output = self.linear(f"{path}.o_proj", joined)
             call.output = [output, None]
         return output
 
-    def _rotate(self, values: Array, cos: Array, sin: Array) -> Array:
+    def rotate(self, values: Array, cos: Array, sin: Array) -> Array:
         rec, p = self.recorder, self.precision
         cos, sin = cos[:, None], sin[:, None]
         direct, turned = p.round(values * cos), rotate_half(values)
@@ -300,7 +308,7 @@ class TrainModel:
 
     def _attend(self, q: Array, k: Array, v: Array, mask: Array | None, kept: dict[str, Array]) -> Array:
         rec, p, size = self.recorder, self.precision, self.size
-        group = size.heads // size.kv_heads
+        group = q.shape[1] // k.shape[1]
         wide_k, wide_v = np.repeat(k, group, axis=1), np.repeat(v, group, axis=1)
         scale = np.float32(size.head_dim**-0.5)
         length = q.shape[2]
@@ -328,15 +336,15 @@ class TrainModel:
     def _mlp(self, path: str, normed: Array, kept: dict[str, Array]) -> Array:
         rec, p = self.recorder, self.precision
         with rec.module(path, self.family.class_of("MLP"), [normed]) as call:
-            gate = kept["gate"] = self._linear(f"{path}.gate_proj", normed)
+            gate = kept["gate"] = self.linear(f"{path}.gate_proj", normed)
             with rec.module(f"{path}.act_fn", self.family.activation_class, [gate]) as act:
                 active = kept["active"] = p.round(silu(gate))
                 rec.api("Functional.silu", [gate], [active])
                 act.output = [active]
-            up = kept["up"] = self._linear(f"{path}.up_proj", normed)
+            up = kept["up"] = self.linear(f"{path}.up_proj", normed)
             product = kept["product"] = p.round(active * up)
             rec.api("Tensor.__mul__", [active, up], [product])
-            output = self._linear(f"{path}.down_proj", product)
+            output = self.linear(f"{path}.down_proj", product)
             call.output = [None if self.recomputing else output]
         return output
 

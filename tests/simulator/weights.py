@@ -55,8 +55,8 @@ def make_weights(family: Family, size: Size, precision: Precision, seed: int, ch
     for layer in range(size.layers):
         prefix = f"model.layers.{layer}"
         norm(f"{prefix}.input_layernorm.weight", size.hidden)
-        for part in LAYER_LINEARS:
-            rows, columns = linear_shape(part, size)
+        for part in layer_linears(family):
+            rows, columns = linear_shape(part, size, family)
             put(f"{prefix}.{part}.weight", character.scale * rng.standard_normal((rows, columns)) / np.sqrt(columns))
             if family.qkv_bias and part.split(".")[1] in ("q_proj", "k_proj", "v_proj"):
                 spread = character.key_bias if "k_proj" in part else 0.1
@@ -64,6 +64,13 @@ def make_weights(family: Family, size: Size, precision: Precision, seed: int, ch
         if family.qk_norm:
             for part in ("q_norm", "k_norm"):
                 put(f"{prefix}.self_attn.{part}.weight", 1.0 + 0.1 * rng.standard_normal(size.head_dim))
+        if family.latent:
+            for part in ("q_a_layernorm", "kv_a_layernorm"):
+                norm(f"{prefix}.self_attn.{part}.weight", size.latent_width)
+        if family.experts:
+            width, hidden = size.expert_width, size.hidden
+            put(f"{prefix}.mlp.experts.gate_up_proj", rng.standard_normal((family.experts, 2 * width, hidden)) / np.sqrt(hidden))
+            put(f"{prefix}.mlp.experts.down_proj", rng.standard_normal((family.experts, hidden, width)) / np.sqrt(width))
         norm(f"{prefix}.post_attention_layernorm.weight", size.hidden)
     norm("model.norm.weight", size.hidden)
     put("lm_head.weight", character.scale * rng.standard_normal((size.vocabulary, size.hidden)) / np.sqrt(size.hidden))
@@ -72,17 +79,36 @@ def make_weights(family: Family, size: Size, precision: Precision, seed: int, ch
     return weights
 
 
-def linear_shape(part: str, size: Size) -> tuple[int, int]:
+def layer_linears(family: Family) -> tuple[str, ...]:
+    """The linears of a layer, in the order in which their weights are drawn."""
+    attention = LATENT_LINEARS if family.latent else LAYER_LINEARS[:4]
+    if not family.experts:
+        return (*attention, *LAYER_LINEARS[4:])
+    shared = [f"mlp.shared_experts.{part}" for part in ("gate_proj", "up_proj", "down_proj")] if family.shared else []
+    return (*attention, "mlp.gate", *shared)
+
+
+LATENT_LINEARS = ("self_attn.q_a_proj", "self_attn.q_b_proj", "self_attn.kv_a_proj_with_mqa", "self_attn.kv_b_proj", "self_attn.o_proj")
+
+
+def linear_shape(part: str, size: Size, family: Family) -> tuple[int, int]:
     """(output width, input width) of a layer's linear."""
+    inner = size.expert_width if part.startswith("mlp.shared") else size.intermediate
+    plain = size.head_dim - size.rotated
     return {
         "q_proj": (size.q_width, size.hidden),
         "k_proj": (size.kv_width, size.hidden),
         "v_proj": (size.kv_width, size.hidden),
         "o_proj": (size.hidden, size.q_width),
-        "gate_proj": (size.intermediate, size.hidden),
-        "up_proj": (size.intermediate, size.hidden),
-        "down_proj": (size.hidden, size.intermediate),
-    }[part.split(".")[1]]
+        "gate_proj": (inner, size.hidden),
+        "up_proj": (inner, size.hidden),
+        "down_proj": (size.hidden, inner),
+        "gate": (family.experts, size.hidden),
+        "q_a_proj": (size.latent_width, size.hidden),
+        "q_b_proj": (size.q_width, size.latent_width),
+        "kv_a_proj_with_mqa": (size.latent_width + size.rotated, size.hidden),
+        "kv_b_proj": (size.heads * (plain + size.head_dim), size.latent_width),
+    }[part.rsplit(".", 1)[1]]
 
 
 def _drive_first_token(weights: Weights, size: Size, precision: Precision, height: float, rng: np.random.Generator) -> None:

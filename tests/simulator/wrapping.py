@@ -14,6 +14,7 @@ WRAPPINGS: dict[str, tuple[str, str, str, bool]] = {
     "ddp": ("module", "", "", True),
     "compile": ("_orig_mod", "", "", True),
     "checkpoint": ("", "_checkpoint_wrapped_module", "", False),
+    "megatron": ("module.module", "", "", False),
     "fsdp1_checkpoint": ("_fsdp_wrapped_module", "_fsdp_wrapped_module._checkpoint_wrapped_module", "", True),
 }
 
@@ -27,6 +28,9 @@ def wrapper(kind: str) -> Callable[[str, str], tuple[str, str]]:
             name = class_prefix + name
         if after_layer:
             path = LAYER.sub(rf"\1.{after_layer}", path)
+        chunk, _, rest = path.partition(".")
+        if chunk.isdecimal():  # one of a list of models
+            return f"{chunk}.{prefix}.{rest}", name
         return ".".join(part for part in (prefix, path) if part), name
 
     return wrap
@@ -34,3 +38,8 @@ def wrapper(kind: str) -> Callable[[str, str], tuple[str, str]]:
 
 def records_root(kind: str) -> bool:
     return WRAPPINGS[kind][3]
+
+
+def radix(path: str, kind: str) -> tuple[str, str]:
+    """SGLang's names for what vLLM calls otherwise."""
+    return path, "RadixAttention" if path.endswith((".attn", ".mla_attn")) else kind

@@ -35,6 +35,7 @@ class Convention:
     path_signs: tuple[re.Pattern[str], ...]
     class_signs: tuple[re.Pattern[str], ...]
     prefixes: Mapping[str, str]
+    local_layers: bool
     rename: Mapping[str, str]
     fused: Mapping[str, tuple[str, ...]]
     tensors: Mapping[str, tuple[Variant, ...]]
@@ -69,15 +70,24 @@ class Decoder:
 
     quantities: Mapping[str, Quantity]
     concat: Mapping[str, tuple[str, ...]]
+    overlapping: frozenset[str]
+    padded: frozenset[str]
+    summed: frozenset[str]
+    router: str
     layer_output: str
 
     def quantity(self, name: str) -> Quantity:
         return self.quantities.get(name) or self.quantities[pattern_of(name)[0]]
 
-    def made_by(self, name: str, layers: int) -> str | None:
-        """The canonical module that makes a quantity: ``stream.4`` → ``model.layers.3``."""
+    def made_by(self, name: str, layers: int, known: Container[str] = ()) -> str | None:
+        """The canonical module that makes a quantity: ``stream.4`` → ``model.layers.3``; of alternatives one that is ``known``, else the
+        first.
+        """
         by = self.quantity(name).by
-        return None if by is None else fill(by, pattern_of(name)[1], layers)
+        if by is None:
+            return None
+        makers = _alternatives(fill(by, pattern_of(name)[1], layers))
+        return next((maker for maker in makers if maker in known), makers[0])
 
     def made_from(self, name: str, layers: int) -> tuple[tuple[str, ...], ...]:
         """The quantities that it is made of, each with its alternatives: ``stream.4`` → (``middle.3``,), (``mlp_output.3``,). One that a
@@ -137,6 +147,10 @@ def decoder() -> Decoder:
     return Decoder(
         quantities=quantities,
         concat={name: tuple(parts) for name, parts in document["concat"].items()},
+        overlapping=frozenset(document["overlapping"]),
+        padded=frozenset(document["padded"]),
+        summed=frozenset(document["summed"]),
+        router=document["router"],
         layer_output=document["layer_output"],
     )
 
@@ -166,6 +180,7 @@ def _convention(document: dict[str, Any], base: Convention | None) -> Convention
         path_signs=(base.path_signs if base else ()) + signs["paths"],
         class_signs=(base.class_signs if base else ()) + signs["classes"],
         prefixes={**(base.prefixes if base else {}), **document.get("prefixes", {})},
+        local_layers=document.get("layer_numbers") == "local",
         rename={**(base.rename if base else {}), **document.get("rename", {})},
         fused={**(base.fused if base else {}), **fused},
         tensors={**(base.tensors if base else {}), **tensors},

@@ -20,10 +20,13 @@ from compare.engine.align.places import Interner
 from compare.engine.align.quantities import quantities_of
 from compare.engine.align.relations import Block, Reason, Relation
 from compare.engine.align.ruled import with_rules
-from compare.engine.align.shards import Shards, copies_disagree, over_ranks, shards_of
+from compare.engine.align.shards import Shards, copies_disagree, elements_of, over_ranks, shards_of
 from compare.engine.model import Bool, Dump, Group, Int32, Int64, Leaf, RecordKind, UInt8
 
 __all__ = ["Pairs", "Reason", "Relation", "pairs_of"]
+
+
+ALL_STATISTICS, MAX_AND_MIN, ALL_BUT_MEAN, NO_STATISTIC = 0b1111, 0b0011, 0b1011, 0b0000
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,9 @@ class Pairs:
 
     ``slots`` lists the slots of each side; ``elsewhere`` has bit 1 (left) or 2 (right) where the partner lives in another module than the
     node. ``quantity`` indexes ``quantity_names`` (-1: none). ``group`` is INPUT where either side sees the tensor as the node's input.
-    ``disagree``: ranks that should hold copies of one tensor hold others.
+    ``disagree``: ranks that should hold copies of one tensor hold others. ``usable``: the statistics that can be compared at all, a bit
+    each as in ``SlotTable.present``: all of them, MAX_AND_MIN where shards overlap, ALL_BUT_MEAN where one side pads the vocabulary with
+    rows of its own (then they can only show that the rest is equal), none of partial sums that are still to be added up over ranks.
     """
 
     node: Int32
@@ -44,6 +49,7 @@ class Pairs:
     quantity: Int32
     slots: tuple[Lists, Lists]
     disagree: Bool
+    usable: UInt8
     quantity_names: Sequence[str]
 
     def __len__(self) -> int:
@@ -253,12 +259,21 @@ def _ordered(sides: Sides, nodes: Nodes, blocks: list[Block], primary: int, name
         for name in ("node", "group", "relation", "reason", "elsewhere", "quantity")
     )
     leaders = (_joined([block.left for block in blocks]), _joined([block.right for block in blocks]))
-    lists, sharded, copied = over_ranks(leaders, sides.dumps, shards)
+    overlaps, padded = _overlapping(nodes, names, node, quantity)
+    lists, sharded, copied, overlapping = over_ranks(leaders, sides.dumps, shards, overlaps | padded)
+    sharded |= overlapping
     relation = np.where(sharded, Relation.SHARD_CONCAT, np.where(copied & (relation != Relation.CONCAT), Relation.REPLICATED, relation))
     relation = relation.astype(np.uint8)
     disagree = np.zeros(len(node), bool)
     for side in (0, 1):
-        disagree[copies_disagree(sides.dumps[side], leaders[side], shards[side], copied)] = True
+        disagree |= copies_disagree(sides.dumps[side], leaders[side], shards[side], copied)
+    partial = _partial_sums(names, nodes.call[node], quantity, disagree)
+    relation[partial] = Relation.SUM
+    disagree &= ~partial
+    usable = np.full(len(node), ALL_STATISTICS, np.uint8)
+    usable[overlapping & overlaps] = MAX_AND_MIN
+    usable[padded & (elements_of(lists[0], sides.dumps[0]) != elements_of(lists[1], sides.dumps[1]))] = ALL_BUT_MEAN
+    usable[partial] = NO_STATISTIC
     slots = sides.dumps[primary].slots
     mine = leaders[primary]
     when = sides.places[primary].order[slots.record[mine.values]]
@@ -275,8 +290,33 @@ def _ordered(sides: Sides, nodes: Nodes, blocks: list[Block], primary: int, name
         quantity=quantity[order],
         slots=(_taken(lists[0], order), _taken(lists[1], order)),
         disagree=disagree[order],
+        usable=usable[order],
         quantity_names=names.texts,
     )
+
+
+def _overlapping(nodes: Nodes, names: Interner, node: Int32, quantity: Int32) -> tuple[Bool, Bool]:
+    """Pairs of which several ranks may hold the same part (key and value heads, when there are fewer of them than ranks), and pairs to
+    which padding may be added (embedding, head): of the quantities themselves and of the parameters of the modules that make them.
+    """
+    found = []
+    for patterns in (decoder().overlapping, decoder().padded):
+        by_quantity = np.array([pattern_of(name)[0] in patterns for name in names.texts] + [False])
+        makers = {decoder().quantities[pattern].by for pattern in patterns if pattern in decoder().quantities}
+        by_path = np.array([entry_of(name) in makers for name in nodes.names] + [False])
+        found.append(by_quantity[quantity] | (by_path[nodes.path[node]] & (quantity < 0)))
+    return found[0], found[1]
+
+
+def _partial_sums(names: Interner, call: Int32, quantity: Int32, disagree: Bool) -> Bool:
+    """Pairs whose ranks hold parts of a sum on purpose: further on, the same tensor of the same call is the same on all ranks. (Where it
+    never is, the reduction is missing.)
+    """
+    summed = np.array([pattern_of(name)[0] in decoder().summed for name in names.texts] + [False])[quantity]
+    key = call.astype(np.int64) * (len(names.texts) + 1) + quantity
+    reduced = np.unique(key[summed & ~disagree])
+    partial: Bool = summed & disagree & np.isin(key, reduced)
+    return partial
 
 
 def _joined(lists: list[Lists]) -> Lists:

@@ -4,14 +4,24 @@ paths.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from compare.engine.align.canonical import canonical_path, entry_of, inner_of, is_list_of_models, layer_of, plain_class, with_layer
+from compare.engine.align.canonical import (
+    MOST_LAYERS,
+    canonical_path,
+    entry_of,
+    inner_of,
+    is_list_of_models,
+    layer_of,
+    plain_class,
+    with_layer,
+)
 from compare.engine.align.conventions import Convention, fill, tell
 from compare.engine.align.rules import Remap, SidePaths
+from compare.engine.align.stages import chunk_of, starts_of
 from compare.engine.model import Bool, Direction, Dump, Int32, RecordKind
 
 LAYERS = "model.layers."
@@ -64,15 +74,27 @@ class Places:
 
 def places_of(dumps: Sequence[Dump], intern: Interner, remap: Remap | None = None, side: int = 0) -> Places:
     """The places of all records of a side's dumps (ranks), one dump after the other. ``remap``: what rules of a mapping make of names."""
-    each = [_places(dump, rank, intern, remap or Remap(), side) for rank, dump in enumerate(dumps)]
+    starts = starts_of(dumps)
+    each = [
+        _places(dump, rank, intern, remap or Remap(), side, start) for rank, (dump, start) in enumerate(zip(dumps, starts, strict=True))
+    ]
     if len(each) == 1:
         return each[0]
     columns = {
         name: np.concatenate([getattr(places, name) for places in each])
         for name in ("path", "layer", "call", "recompute", "apart", "rank", "order")
     }
+    columns["order"] = columns["order"] + _stage_begins(each)
     known = next((places.convention for places in each if places.convention is not None), None)
     return Places(convention=known, layers=max(places.layers for places in each), listed=each[0].listed, **columns)
+
+
+def _stage_begins(each: Sequence[Places]) -> Int32:
+    """What is added to a record's place in its dump, so that later pipeline stages come after earlier ones."""
+    first = [int(places.layer[places.layer >= 0].min(initial=MOST_LAYERS)) for places in each]
+    stage = {layer: number for number, layer in enumerate(sorted(set(first)))}
+    longest = max(len(places.order) for places in each)
+    return np.concatenate([np.full(len(places.order), stage[layer] * longest, np.int32) for places, layer in zip(each, first, strict=True)])
 
 
 def paths_of(dumps: Sequence[Dump]) -> SidePaths:
@@ -107,10 +129,16 @@ def _named(dump: Dump) -> tuple[list[str], list[str], bool, Convention | None]:
     return own, own if convention is None else [_renamed(path, convention) for path in own], listed, convention
 
 
-def _places(dump: Dump, rank: int, intern: Interner, remap: Remap, side: int) -> Places:
+def _places(dump: Dump, rank: int, intern: Interner, remap: Remap, side: int, start: Mapping[int, int]) -> Places:
+    """``start``: chunk → number of its first layer, for code bases that number the layers of a pipeline stage from 0."""
     records = dump.records
     is_api = records.kind == RecordKind.API
     _, canonical, listed, convention = _named(dump)
+    if any(start.values()):
+        canonical = [
+            with_layer(path, layer_of(path) + start.get(chunk_of(raw, listed), 0)) if path.startswith(LAYERS) else path
+            for path, raw in zip(canonical, dump.paths, strict=True)
+        ]
     api_paths = {int(i) for i in np.unique(records.path[is_api])}
 
     def shared_index(index: int, name: str) -> int:
@@ -143,9 +171,11 @@ def _of_decoder(path: str, convention: Convention | None) -> bool:
 
 
 def _renamed(path: str, convention: Convention) -> str:
-    first, dot, rest = path.partition(".")
-    path = convention.prefixes.get(first, first) + dot + rest
     target = convention.rename.get(entry_of(path))
+    if target is None:
+        first, dot, rest = path.partition(".")
+        path = convention.prefixes.get(first, first) + dot + rest
+        target = convention.rename.get(entry_of(path))
     return path if target is None else fill(target, layer_of(path), 0, inner_of(path))
 
 

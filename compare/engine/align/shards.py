@@ -1,7 +1,8 @@
 """Tensors that are spread over ranks: which slots of a side's ranks are the same slot, and whether together they are shards or copies.
 
 Sizes decide: where the other side's tensor is as large as all ranks' together they are shards laid side by side (column-parallel outputs,
-weights, sequence-parallel rows); where it is as large as one rank's they are copies, and the first speaks for all.
+weights, sequence-parallel rows); where it is as large as one rank's they are copies, and the first speaks for all. Where it lies between
+the two, shards overlap (key and value heads that several ranks hold, rows that pad a vocabulary): Max and Min still hold.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 
 from compare.engine.align.lists import Lists
 from compare.engine.align.places import Places
-from compare.engine.model import Bool, Dump, Int32, Int64, RecordKind
+from compare.engine.model import Bool, Dump, Int64, RecordKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +51,15 @@ def shards_of(dump: Dump, places: Places) -> Shards:
 
 
 def over_ranks(
-    lists: tuple[Lists, Lists], dumps: tuple[Dump, Dump], shards: tuple[Shards, Shards]
-) -> tuple[tuple[Lists, Lists], Bool, Bool]:
-    """Lists of leaders → lists of the slots that make up each end of a pair; and which pairs are made of shards, which of copies.
+    lists: tuple[Lists, Lists], dumps: tuple[Dump, Dump], shards: tuple[Shards, Shards], may_overlap: Bool
+) -> tuple[tuple[Lists, Lists], Bool, Bool, Bool]:
+    """Lists of leaders → lists of the slots that make up each end of a pair; and which pairs are made of shards, which of copies, which of
+    shards that overlap (only of those that ``may_overlap``).
 
     Of the ways in which the two ends can be equally large the one with the fewest shards is taken; where there is none, the leaders stay.
     """
     every = tuple(_expanded(one, shard.twins) for one, shard in zip(lists, shards, strict=True))
-    one_size, all_size = (tuple(_elements(one, dump) for one, dump in zip(kind, dumps, strict=True)) for kind in (lists, every))
+    one_size, all_size = (tuple(elements_of(one, dump) for one, dump in zip(kind, dumps, strict=True)) for kind in (lists, every))
     spread = tuple(all_size[side] != one_size[side] for side in (0, 1))
     use = [np.zeros(len(one_size[0]), bool), np.zeros(len(one_size[0]), bool)]
     settled = one_size[0] == one_size[1]
@@ -69,22 +71,45 @@ def over_ranks(
         settled |= fits
     sharded = (use[0] & spread[0]) | (use[1] & spread[1])
     copied = ~sharded & (spread[0] | spread[1]) & (one_size[0] == one_size[1])
-    return (_chosen(lists[0], every[0], use[0]), _chosen(lists[1], every[1], use[1])), sharded, copied
+    # One rank's share may be as large on both sides because both sides are cut the same way: then the ranks hold other numbers on both.
+    unlike = [_unlike(one, dump, shard) for one, dump, shard in zip(lists, dumps, shards, strict=True)]
+    cut = copied & spread[0] & spread[1] & unlike[0] & unlike[1]
+    alike = cut & (all_size[0] == all_size[1])
+    use[0] |= alike
+    use[1] |= alike
+    sharded |= alike
+    copied &= ~alike
+    smaller = np.minimum(*one_size)  # a rank holds less than there is, and all ranks together more
+    overlapping = may_overlap & (~settled | (cut & ~alike)) & (spread[0] | spread[1]) & (smaller < np.minimum(*all_size))
+    copied &= ~overlapping
+    for side in (0, 1):
+        use[side] |= overlapping & spread[side]
+    return (_chosen(lists[0], every[0], use[0]), _chosen(lists[1], every[1], use[1])), sharded, copied, overlapping
 
 
-def copies_disagree(dump: Dump, lists: Lists, shards: Shards, copied: Bool) -> Int32:
+def copies_disagree(dump: Dump, lists: Lists, shards: Shards, copied: Bool) -> Bool:
     """Pairs (of those that are ``copied``) whose ranks hold copies with other statistics."""
-    found = []
-    for pair in np.flatnonzero(copied).tolist():
-        for slot in lists[pair].tolist():
-            values = dump.slots.statistics[shards.twins[slot]]
-            if len(values) > 1 and not ((values == values[0]) | np.isnan(values)).all():
-                found.append(pair)
-                break
-    return np.array(found, np.int32)
+    found: Bool = copied & _unlike(lists, dump, shards)
+    return found
 
 
-def _elements(lists: Lists, dump: Dump) -> Int64:
+def _unlike(lists: Lists, dump: Dump, shards: Shards) -> Bool:
+    """Rows of which some slot has other statistics on another rank; NaN says nothing."""
+    if len(lists.start) < 2:
+        return np.zeros(0, bool)
+    if len(shards.twins.values) == len(shards.twins.start) - 1 and shards.leader.all():
+        return np.zeros(len(lists.start) - 1, bool)
+    owner = np.repeat(np.arange(len(shards.leader)), shards.twins.counts())
+    values = dump.slots.statistics[shards.twins.values]
+    other = (values != dump.slots.statistics[owner]) & ~np.isnan(values) & ~np.isnan(dump.slots.statistics[owner])
+    unlike = np.zeros(len(shards.leader), bool)
+    unlike[owner[other.any(axis=1)]] = True
+    found: Bool = np.logical_or.reduceat(unlike[lists.values], lists.start[:-1])
+    return found
+
+
+def elements_of(lists: Lists, dump: Dump) -> Int64:
+    """The number of elements of each row's slots together."""
     return np.add.reduceat(dump.slots.elements[lists.values], lists.start[:-1]) if len(lists.start) > 1 else np.zeros(0, np.int64)
 
 

@@ -28,6 +28,8 @@ from compare.engine.tensors import HeldTensors
 
 Held: TypeAlias = tuple[HeldTensors, HeldTensors]
 
+LEAST_UNLIKE = 6  # one output in so many of another size: the two ranks hold other shares of the model
+
 
 @dataclass(frozen=True, slots=True)
 class Case:
@@ -118,12 +120,12 @@ def maker_of(case: Case, quantity: str, pair: int) -> str:
     around it.
     """
     known = {case.nodes.names[i] for i in np.unique(case.nodes.path)}
-    path = decoder().made_by(quantity, case.sides.layers)
+    path = decoder().made_by(quantity, case.sides.layers, known)
     if path is None:
         return module_name(case, int(case.pairs.node[pair]))
     whole = decoder().whole_of(quantity)
     if path not in known and whole is not None:
-        path = decoder().made_by(whole, case.sides.layers) or path
+        path = decoder().made_by(whole, case.sides.layers, known) or path
     while path not in known and "." in path and layer_of(path) >= 0:
         path = path.rpartition(".")[0]
     return path if path in known else module_name(case, int(case.pairs.node[pair]))
@@ -186,6 +188,17 @@ def build_case(
         explanations=explanations,
         matched=matched,
     )
+
+
+def other_layout(case: Case) -> bool:
+    """Whether the two ranks compared hold a model cut in different ways: other layers, or the same tokens in tensors of other sizes."""
+    left, right = (np.unique(places.layer[places.layer >= 0]) for places in case.sides.places)
+    if not np.array_equal(left, right):
+        return True
+    outputs = (case.pairs.group == Group.OUTPUT) & (case.pairs.direction == Direction.FORWARD) & (case.differences.elements > 0)
+    tokens = np.array([name == "tokens" for name in case.pairs.quantity_names] + [False])[case.pairs.quantity]
+    same_tokens = bool((tokens & case.differences.equal).any())
+    return same_tokens and LEAST_UNLIKE * int((outputs & case.differences.size).sum()) > int(outputs.sum())
 
 
 def measured_self_noise(

@@ -169,6 +169,34 @@ def _nonfinite(case: Case, origin: Origin) -> Iterator[Cause]:
     )
 
 
+def _reduction(case: Case, origin: Origin) -> Iterator[Cause]:
+    if not case.pairs.disagree[origin.pair]:
+        return
+    yield Cause(
+        "reduction_missing",
+        0.85,
+        both(
+            "ranks that should hold one and the same tensor hold others: the reduction over ranks after it is missing, or was left out of "
+            "some ranks",
+            "本应逐卡相同的张量各卡不同：缺少其后的跨卡归约，或部分卡没有参与",
+        ),
+    )
+
+
+def _routing(case: Case, origin: Origin) -> Iterator[Cause]:
+    if origin.kind not in (Kind.ORIGIN, Kind.BETWEEN) or _noise_role(case, origin) not in ("experts", "routing"):
+        return
+    yield Cause(
+        "expert_routing",
+        0.5,
+        both(
+            "other experts chosen, their weights normalised differently, or an expert's weight changed: compare the chosen experts token "
+            "by token",
+            "选中的专家不同、专家权重的归一化方式不同，或某个专家的权重被改动：请逐词元核对所选专家",
+        ),
+    )
+
+
 RULES: tuple[Callable[[Case, Origin], Iterator[Cause]], ...] = (
     _weights,
     _factor,
@@ -176,6 +204,8 @@ RULES: tuple[Callable[[Case, Origin], Iterator[Cause]], ...] = (
     _attention,
     _activation,
     _residual,
+    _reduction,
+    _routing,
     _linear,
     _nonfinite,
 )

@@ -246,12 +246,24 @@ def _activation(case: Case, pair: int, clearest: float) -> Origin:
     elif _edge(case, pair) is not None:
         kind, after, before = Kind.BETWEEN, module, module_name(case, int(case.pairs.node[pair]))
         module = _common_parent(case, after, before)
-    elif gap:
+    elif gap and not _itself_clean(case, pair, module):
         kind, before = Kind.BETWEEN, module
         after = _last_clean(case, pair, sources)
         module = (None if quantity is not None else _container(case, pair)) or _common_parent(case, after, before)
     node = _node_of(case, module if kind is not Kind.BETWEEN else before, pair)
     return Origin(pair, node, module, kind, after, before, max(clearest, float(case.grades.ratio[pair])))
+
+
+def _itself_clean(case: Case, pair: int, module: str) -> bool:
+    """Whether a module with others inside it puts out the tensor and takes in clean ones: what happened inside was not dumped on both
+    sides, but where it happened is known."""
+    if case.quantity(pair) is None:
+        return False
+    node = _node_of(case, module, pair)
+    if case.nodes.names[int(case.nodes.path[node])] != module or not (case.nodes.parent == node).any():
+        return False
+    own = (case.pairs.node == node) & (case.pairs.group == Group.INPUT) & case.grades.comparable & ~case.grades.argument
+    return bool(own.any()) and not bool((case.grades.grade[own] == Grade.DIVERGED).any())
 
 
 def _last_clean(case: Case, pair: int, sources: list[int]) -> str | None:

@@ -13,6 +13,7 @@ from enum import IntEnum
 
 import numpy as np
 
+from compare.engine.align.conventions import decoder, pattern_of
 from compare.engine.align.pairs import Pairs
 from compare.engine.measure.noise import MEAN_LEVEL, Noise, profile, role_names
 from compare.engine.measure.self_noise import Floor
@@ -94,12 +95,13 @@ def grades_of(
     judged = comparable & ~argument & ~parameter
     depth = np.sqrt(1.0 + 2.0 * np.maximum(_filled(layer), 0))
     integer = differences.exact & ~argument
-    sudden = judged & (differences.nonfinite | ((integer | differences.by_checksum) & ~differences.equal))
+    apart = pairs.disagree & (pairs.direction == Direction.FORWARD)  # ranks that hold other copies: no rounding explains that
+    sudden = judged & (apart | differences.nonfinite | ((integer | differences.by_checksum) & ~differences.equal))
     estimate = np.where((judged & ~integer)[:, None], noise.estimate, 0.0)
     backward = pairs.direction == Direction.BACKWARD
     same_forward = bool(differences.equal[judged & ~backward].all())
     chance = np.zeros(len(pairs), bool) if chance is None else chance
-    unit = _units(floor, len(pairs))
+    unit = _units(floor, pairs)
     level, limit = _limits(estimate, sudden, depth, backward, begins, chance, unit, _jumps(measured))
     limit[backward] *= 1.0 if same_forward else profile().gradient_caution
     if stands_out is not None and (estimate[stands_out] <= limit[stands_out]).all():
@@ -149,12 +151,16 @@ def _premise(pairs: Pairs) -> Bool:
 LED_BACK = 1.01  # how far over its limit a pair is shown that only its consequences gave away
 
 
-def _units(floor: Floor | None, count: int) -> Float64:
-    """[pairs, 3] the level that counts as none: one unit of the profile, or what the baseline has shown up to each pair."""
+def _units(floor: Floor | None, pairs: Pairs) -> Float64:
+    """[pairs, 3] the level that counts as none: one unit of the profile, more of them behind a router, or what the baseline has shown up to
+    each pair."""
+    routes = np.array([pattern_of(name)[0] == decoder().router for name in pairs.quantity_names] + [False])[pairs.quantity]
+    behind = np.cumsum(routes) > 0
+    unit = np.repeat(np.where(behind, profile().routed, 1.0)[:, None], 3, axis=1)
     if floor is None:
-        return np.ones((count, 3))
-    least = profile().measured_least if floor.replaces else 1.0
-    return np.maximum(np.maximum.accumulate(np.nan_to_num(floor.measured, posinf=np.finfo(np.float64).max)), least)
+        return unit
+    measured = np.maximum.accumulate(np.nan_to_num(floor.measured, posinf=np.finfo(np.float64).max))
+    return np.maximum(measured, profile().measured_least) if floor.replaces else np.maximum(measured, unit)
 
 
 def _jumps(measured: Bool) -> Float64:

@@ -23,7 +23,7 @@ MEAN_LEVEL, EXTREMES_LEVEL, NORM_LEVEL = 0, 1, 2
 class Profile:
     """``noise.yaml``; the file explains its numbers."""
 
-    roles: dict[str, tuple[float, float]]
+    roles: dict[str, tuple[float, float, float]]  # mean, extremes, norm
     norm: float
     float32_factor: float
     jump: float
@@ -37,12 +37,16 @@ class Profile:
     measured_least: float
     elements_jump: float
     elements: dict[str, float]
+    routed: float
 
 
 @lru_cache(maxsize=1)
 def profile() -> Profile:
     document: dict[str, Any] = yaml.decode(Path(__file__).with_name("noise.yaml").read_bytes())
-    roles = {name: (float(row["mean"]), float(row["extremes"])) for name, row in document.pop("roles").items()}
+    norm = document["norm"]
+    roles = {
+        name: (float(row["mean"]), float(row["extremes"]), float(row.get("norm", norm))) for name, row in document.pop("roles").items()
+    }
     elements = {name: float(value) for name, value in document.pop("elements").items()}
     return Profile(roles=roles, elements=elements, **{name: float(value) for name, value in document.items()})
 
@@ -77,7 +81,7 @@ def noise_of(pairs: Pairs, differences: Differences) -> Noise:
         largest = np.fmax(np.nan_to_num(excess[:, MAX]), np.nan_to_num(excess[:, MIN]))
         extremes = np.nan_to_num(largest / scale[:, MAX], nan=0.0, posinf=np.inf)
         norm = np.nan_to_num(excess[:, NORM] / scale[:, NORM], nan=0.0, posinf=np.inf)
-    reach = np.stack([role[:, 0], role[:, 1], np.full(len(pairs), profile().norm)], axis=1)
+    reach = role.copy()
     estimate = np.stack([mean, extremes, norm], axis=1) / (unit[:, None] * reach)
     if differences.tensors is not None:
         _from_elements(estimate, reach, unit, pairs, differences.tensors)
@@ -99,4 +103,4 @@ def _from_elements(estimate: Float64, reach: Float64, unit: Float64, pairs: Pair
     left, right = tensors.norms[tensors.row[measured]].T
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = np.where(left == right, 0.0, np.abs(left - right) / left)
-    estimate[measured, NORM_LEVEL] = np.nan_to_num(apart, nan=0.0, posinf=np.inf) / (unit[measured] * profile().norm)
+    estimate[measured, NORM_LEVEL] = np.nan_to_num(apart, nan=0.0, posinf=np.inf) / (unit[measured] * reach[measured, NORM_LEVEL])

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from compare.engine.align.lists import Lists
-from compare.engine.align.pairs import Pairs, Relation
+from compare.engine.align.pairs import ALL_BUT_MEAN, MAX_AND_MIN, Pairs, Relation
 from compare.engine.measure.elements.table import Elements
 from compare.engine.measure.elements.unpadded import Unpadded
 from compare.engine.measure.ulp import EXACT, representable, significand_bits, ulp
@@ -186,12 +186,14 @@ def differences_of(pairs: Pairs, dumps: tuple[Dump, Dump], unpadded: Sequence[Un
         sides[end.side].values[end.pair] = np.where(sides[end.side].present[end.pair], end.values, np.nan)
         sides[end.side].elements[end.pair] = end.elements
     left, right = sides
-    compared = left.present & right.present
+    compared = left.present & right.present & ((pairs.usable[:, None] >> np.arange(4)) & 1 == 1)
     kinds = _kind(left.values), _kind(right.values)
     signed = np.where(compared, _finite_difference(left.values, right.values, *kinds), np.nan)
     coarser = _coarser(left.stored_bits, right.stored_bits)
     tensor_bits = _coarser(left.tensor_bits, right.tensor_bits)
     size = (left.elements != right.elements) & (left.elements > 0) & (right.elements > 0)
+    agree = (~compared | (left.values == right.values)).all(axis=1) & compared.any(axis=1)
+    size &= (pairs.usable != MAX_AND_MIN) & ~((pairs.usable == ALL_BUT_MEAN) & agree)
     largest = np.fmax(np.abs(left.values), np.abs(right.values))
     slack = _slack(left, pairs.slots[0], dumps[0]) + _slack(right, pairs.slots[1], dumps[1])
     several = (pairs.slots[0].counts() > 1) | (pairs.slots[1].counts() > 1)
