@@ -56,7 +56,7 @@ def test_a_run_has_a_page_that_the_side_card_leads_to(
     main = page.locator("main")
     expect(main.get_by_role("table")).to_contain_text("step0/rank0/dump.json")
     expect(main).to_contain_text("PyTorch, FSDP")
-    expect(main).to_contain_text("Values whose shape cannot be one, 1 in all")
+    expect(main).to_contain_text("1 value has a shape that cannot be one, first output.0")
     expect(main).to_contain_text("step0/rank0/dump_error_info.log")
     expect(main).to_contain_text("a log")
     expect(main).to_contain_text("No comparison uses it.")

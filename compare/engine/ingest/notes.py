@@ -73,25 +73,26 @@ def sentence(note: Note) -> dict[str, str]:
     count, record, place = note.count, note.record, note.place
     if note.code == CIRCLE:
         return {
-            "en": f"Calls that enclose themselves, {count} in all, first {record}: they stand at the top instead ({place})",
+            "en": f"{_counted(count, 'call encloses itself', 'calls enclose themselves')}, first {record}: at the top instead ({place})",
             "zh": f"有 {count} 条记录的上级最终又是它自己，第一条是 {record}：已改放到顶层（{place}）",
         }
     if note.code == UNKNOWN_PARENT:
         parent = note.params["parent"]
         return {
-            "en": f"Parents that are recorded nowhere, {count} in all, first {parent}, of {record}: they are rows without values ({place})",
-            "zh": f"有 {count} 个上级没有任何记录，第一个是 {record} 的上级 {parent}：它们显示为没有数值的行（{place}）",
+            "en": f"{_counted(count, 'parent is', 'parents are')} recorded nowhere, first {parent}, of {record}: shown as rows without "
+            f"values ({place})",
+            "zh": f"有 {count} 个上级没有任何记录，第一个是 {record} 的上级 {parent}：显示为没有数值的行（{place}）",
         }
     if note.code == DISAGREES and note.params["file"] == "stack.json":
         return {
-            "en": f"Calls that stack.json names and the dump does not hold, {count} in all, first {record}: it may be that of another dump "
-            f"({place})",
+            "en": f"stack.json names {_counted(count, 'call', 'calls')} that the dump does not hold, first {record}: it may be that of "
+            f"another dump ({place})",
             "zh": f"stack.json 中有 {count} 个调用不在 dump 里，第一个是 {record}：它可能属于另一份 dump（{place}）",
         }
     if note.code == DISAGREES:
         return {
-            "en": f"Calls that construct.json does not know, {count} in all, first {record}: it may be that of another dump, or was cut "
-            f"short; they are placed by their names ({place})",
+            "en": f"construct.json does not know {_counted(count, 'call', 'calls')}, first {record}: it may be that of another dump, or "
+            f"was cut short; placed by name ({place})",
             "zh": f"有 {count} 个调用不在 construct.json 中，第一个是 {record}：它可能属于另一份 dump，或没有写完；已按名字归位（{place}）",
         }
     field, value, slot = note.params["field"], note.params["value"], note.params["slot"]
@@ -101,9 +102,14 @@ def sentence(note: Note) -> dict[str, str]:
             "zh": f"{field} 的内容是 {value}：按未写处理（{place}）",
         }
     return {
-        "en": f"Values whose {field} cannot be one, {count} in all, first {slot} of {record}: {value}; it counts as unknown ({place})",
+        "en": f"{_counted(count, 'value has', 'values have')} a {field} that cannot be one, first {slot} of {record}: {value}; it counts "
+        f"as unknown ({place})",
         "zh": f"有 {count} 个值的 {field} 不合格式，第一个是 {record} 的 {slot}：{value}。按未知处理（{place}）",
     }
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
 
 
 def document(note: Note) -> JsonObject:

@@ -83,7 +83,7 @@ export const en = {
 
   sender: {
     title: "This server asks who sends",
-    text: "From this machine it takes dumps only with a token, or with the key it was started with. Ask the person who runs the server. What others sent you opens without.",
+    text: "From this computer it takes dumps only with a token, or with the key it was started with. Ask the person who runs the server. What others sent you opens without.",
     stale: "The token that this browser kept is not accepted any more: it expired or was revoked.",
     field: "Token or key",
     use: "Use it",
@@ -110,6 +110,7 @@ export const en = {
     asideTitle: "Left aside",
     asideNone: "Every file was read.",
     asideMore: (text: string) => `and ${text} more`,
+    asideReason: (files: string, reason: string) => `${files}: ${reason}`,
     comparisons: "Comparisons that use it",
     comparisonsNone: "No comparison uses it.",
     sent: "Sent",

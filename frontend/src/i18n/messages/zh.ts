@@ -105,6 +105,7 @@ export const zh: Messages = {
     asideTitle: "未读取的文件",
     asideNone: "所有文件都已读取。",
     asideMore: (text) => `另有 ${text} 个`,
+    asideReason: (files, reason) => `${files}：${reason}`,
     comparisons: "使用它的比对",
     comparisonsNone: "没有比对使用它。",
     sent: "发送于",

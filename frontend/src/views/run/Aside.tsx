@@ -22,7 +22,7 @@ export function Aside({ aside }: { aside: readonly LeftAside[] }) {
       {[...byReason].map(([reason, paths]) => (
         <details key={reason} className={styles.aside} open={paths.length <= 5}>
           <summary>
-            {t.card.asideFiles(paths.length, format.count(paths.length))}: {t.card.asideReasons[reason] ?? reason}
+            {t.run.asideReason(t.card.asideFiles(paths.length, format.count(paths.length)), t.card.asideReasons[reason] ?? reason)}
           </summary>
           <ul>
             {paths.slice(0, MOST_FILES).map((path) => (
