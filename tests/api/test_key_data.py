@@ -8,8 +8,8 @@ import zipfile
 import pytest
 
 from compare.models import Comparison, Export
-from compare.services import exports
-from tests.rooms import corpus_comparison
+from compare.services import comparisons, exports, runs
+from tests.rooms import CORPUS, corpus_comparison, uploaded_run
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -66,6 +66,26 @@ def test_tables_that_are_not_there_are_refused_by_name(api, loops):
         assert (response.status_code, response.json()["code"]) == (404, "key_data_unknown"), path
     assert api.get(f"{address}3/tables/0/?row=-1").status_code == 400
     assert api.get(f"{address}3/tables/0/?row=7&from=99").json()["left"] == []
+
+
+def test_runs_of_nothing_but_tables_are_read_and_compared(api, tmp_path):
+    """What ``key_data_dump`` alone leaves: no dump.json anywhere."""
+    packed = []
+    for name in "ab":
+        with zipfile.ZipFile(CORPUS / f"rl_run_{name}.zip") as whole, zipfile.ZipFile(tmp_path / f"{name}.zip", "w") as data:
+            for member in whole.namelist():
+                if member.startswith("data/"):
+                    data.writestr(member, whole.read(member))
+        packed.append(uploaded_run((tmp_path / f"{name}.zip").read_bytes(), f"{name}.zip"))
+    for run in packed:
+        runs.read(run.pk, "test")
+        body = api.get(f"/api/v1/runs/{run.pk}/").json()
+        assert (body["state"], body["inventory"]["key_data"]["tables"], body["inventory"]["level"]) == ("ready", 51, None)
+    comparison = comparisons.create(packed[0].pk, packed[1].pk, {})
+    comparisons.compare(comparison.pk, "test")
+    body = api.get(f"/api/v1/comparisons/{comparison.pk}/").json()
+    assert (body["state"], body["verdict"]["first"]["key_data"], body["verdict"]["parts"]) == ("done", "ref_log_prob", [])
+    assert api.get(f"/api/v1/comparisons/{comparison.pk}/key-data/3/").status_code == 200
 
 
 def test_a_comparison_without_key_data_says_so(api):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -200,3 +201,31 @@ def test_padding_that_is_no_token_is_numbered_to_the_reader(tmp_path: Path) -> N
     table = KeyDataReader(tmp_path / "c", tmp_path / "columns", tmp_path / "columns").table(1, 0, 1, 0)
     assert [row["valid"] for row in table["rows"]] == [2, 1]
     assert table["table"]["masked"]["compared"] == 3
+
+
+def test_the_probabilities_of_rollout_and_training_are_followed_over_the_steps(tmp_path: Path) -> None:
+    """verl's token-level check: [batch, length] and a mask, one file a step."""
+    for step, size in enumerate((0.01, 0.02, 0.04, 0.08)):
+        np.save(tmp_path / f"prob_diff_step_{step}.npy", np.array([[size, -size], [size, 99.0]], np.float32))
+        np.save(tmp_path / f"prob_mask_step_{step}.npy", np.array([[True, True], [True, False]]))
+    document = compared(tmp_path, tmp_path)
+    assert document["verdict"] == "identical"
+    drift = document["drift"][0]
+    assert (drift["key"], drift["side"], drift["kind"], drift["measure"]) == ("prob_diff", "left", "growing", "mean_abs")
+    assert drift["values"] == pytest.approx([0.01, 0.02, 0.04, 0.08])
+    assert "probabilities_growing" in {finding["code"] for finding in document["findings"]}
+
+
+def test_what_train_against_inference_needs_is_said_where_they_stand_against_each_other(tmp_path: Path) -> None:
+    for name in ("left", "right"):
+        with zipfile.ZipFile(RUN_A) as archive:
+            archive.extractall(tmp_path / name)
+        settings = {"actor": {"use_dynamic_bsz": True, "use_remove_padding": "true"}}
+        (tmp_path / name / "configurations.json").write_text(json.dumps(settings))
+    crossed = compared(tmp_path / "left", tmp_path / "right", stage="actor_compute_log_prob:actor_generate_sequences")
+    (finding,) = crossed["findings"]
+    assert finding["code"] == "preconditions_failed"
+    assert finding["evidence"] == {"codes": ["dynamic_batches"]}
+    assert crossed["headline"]["en"] == "Not comparable — 22 against 12 tokens; so are all 3 parts"
+    assert {"state": "ok", "path": "actor/use_remove_padding", "value": "true"} in [row["left"] for row in crossed["preconditions"]]
+    assert compared(tmp_path / "left", tmp_path / "right")["findings"] == []

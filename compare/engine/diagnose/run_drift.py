@@ -22,6 +22,7 @@ class Drift:
     measure: str
     steps: Sequence[int]
     values: Sequence[float]
+    side: str | None = None  # of a difference that one run holds by itself
 
     @property
     def kind(self) -> str:
@@ -41,6 +42,7 @@ class Drift:
         return {
             "key": self.key,
             "stage": self.stage,
+            "side": self.side,
             "steps": list(self.steps),
             "values": list(self.values),
             "measure": self.measure,

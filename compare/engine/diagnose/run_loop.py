@@ -8,8 +8,8 @@ from compare.engine.diagnose.findings import Finding
 from compare.engine.diagnose.run_checks import check_document, severity
 from compare.engine.diagnose.run_drift import Drift
 from compare.engine.diagnose.run_reading import meaning, reading, since
-from compare.engine.diagnose.words import Text, both
-from compare.engine.keydata.checks import check
+from compare.engine.diagnose.words import Text, both, number
+from compare.engine.keydata.checks import check, probability_differences
 from compare.engine.keydata.comparison import CONSEQUENCE, DIFFERS, KeyDataComparison, series, was_compared
 from compare.engine.keydata.configuration import differences, preconditions
 from compare.engine.keydata.documents import key_document, place_document
@@ -42,8 +42,14 @@ def loop_document(
         for key in comparison.keys
         if key.state in (DIFFERS, CONSEQUENCE) and (found := series(key))
     ]
+    probabilities = [
+        Drift("prob_diff", None, "mean_abs", sorted(found), [found[step] for step in sorted(found)], SIDES[at])
+        for at, side in enumerate(comparison.sides)
+        if side is not None and (found := probability_differences(side))
+    ]
     findings = [
         *reading(comparison),
+        *(_probabilities(drift) for drift in probabilities),
         *(
             Finding(f"check_{row['code']}", level, _sided(row), evidence={"check": row})
             for row, level in checks
@@ -59,7 +65,7 @@ def loop_document(
         "preconditions": preconditions(*configurations),
         "key_data": keys,
         "checks": [row for row, _ in checks],
-        "drift": [drift.document() for drift in drifts],
+        "drift": [drift.document() for drift in (*drifts, *probabilities)],
         "findings": [finding.document() for finding in findings],
     }
 
@@ -93,6 +99,22 @@ def _first(comparison: KeyDataComparison) -> JsonObject | None:
         "since": since(key),
         "meaning": meaning(key)[1],
     }
+
+
+def _probabilities(drift: Drift) -> Finding:
+    """What verl measured between its rollout and its trainer, in one run."""
+    left = drift.side == "left"
+    worst = max(zip(drift.values, drift.steps, strict=True))
+    return Finding(
+        f"probabilities_{drift.kind}",
+        "info",
+        both(
+            f"{'Left' if left else 'Right'} run alone – probabilities of rollout and training are {number(worst[0])} apart on average in "
+            f"step {worst[1]}, the worst; {drift.text['en']}",
+            f"仅看{'左' if left else '右'}侧 – rollout 与训练的概率在最差的第 {worst[1]} 步平均相差 {number(worst[0])}；{drift.text['zh']}",
+        ),
+        evidence={"steps": list(drift.steps), "means": list(drift.values)},
+    )
 
 
 def _sided(row: JsonObject) -> Text:

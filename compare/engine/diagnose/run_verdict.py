@@ -62,7 +62,7 @@ def run_verdict(
         "checks": loop.get("checks", []),
         "stage_pairs": [_stages(pair, rows) for pair in stages],
         "drift": [*loop.get("drift", []), *(drift.document() for drift in drifts)],
-        "findings": [*loop.get("findings", []), *_findings(table, first, rows, drifts)],
+        "findings": [*loop.get("findings", []), *_findings(table, first, rows, drifts), *_preconditions(loop, facts, stages)],
         "parts": rows,
         "timing": timing,
     }
@@ -190,6 +190,28 @@ def _findings(table: JsonObject | None, first: JsonObject | None, rows: Sequence
 def _first(row: JsonObject) -> JsonObject:
     place = row["first_divergence"] or row["first_difference"] or {}
     return {"key_data": None, "stage": row["stage"], "step": row["step"], "rank": place.get("rank"), "module": place.get("module")}
+
+
+def _preconditions(loop: JsonObject, facts: tuple[SideFacts, SideFacts], stages: Sequence[StagePair]) -> list[JsonObject]:
+    """Where train stands against inference: what the configurations say is not as such a comparison needs it."""
+    crossed = any(pair.used and stage_kind(pair.left) != stage_kind(pair.right) for pair in stages)
+    if not crossed and {side.role for side in facts} != {"train", "infer"}:
+        return []
+    rows = [row for row in loop.get("preconditions", []) if "failed" in (row["left"]["state"], row["right"]["state"])]
+    if not rows:
+        return []
+    paths = [row[side]["path"] for row in rows for side in ("left", "right") if row[side]["state"] == "failed"]
+    shown = list(dict.fromkeys(paths))
+    finding = Finding(
+        "preconditions_failed",
+        "warning",
+        both(
+            f"Train and inference dumps are comparable only where some settings are as they should be; these are not: {', '.join(shown)}",
+            f"训练与推理数据可比的前提是若干配置正确，以下配置不满足：{'、'.join(shown)}",
+        ),
+        evidence={"codes": [row["code"] for row in rows]},
+    )
+    return [finding.document()]
 
 
 def _headline(word: str, rows: Sequence[JsonObject], judged: Sequence[JsonObject], first: JsonObject | None, loop: JsonObject) -> Text:

@@ -61,6 +61,21 @@ def check(side: Tables) -> list[Check]:
     return [one for one in found if one.tables]
 
 
+def probability_differences(side: Tables) -> dict[int, float]:
+    """Of verl's token-level check: for every step the mean |p(rollout) − p(training)| over the tokens that its mask keeps (all, without a
+    mask of the same shape)."""
+    masks = side.named("prob_mask")
+    found: dict[int, float] = {}
+    for place, row in sorted(side.named("prob_diff").items()):
+        array, mask = values(side.table, row), values(side.table, masks[place]) if place in masks else None
+        if array is None:
+            continue
+        kept = array[mask != 0] if mask is not None and mask.shape == array.shape else array.reshape(-1)
+        if kept.size:
+            found[place[0]] = float(np.abs(kept.astype(np.float64)).mean())
+    return found
+
+
 def _each(side: Tables, key: str, code: str, measure: Callable[[Array], Measured]) -> Check:
     tables, failed = 0, list[tuple[Place, float]]()
     for place, array in _arrays(side, key):
