@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from compare.engine.errors import DumpError
 from compare.engine.model import JsonObject
 from compare.engine.store.columns import Columns
 
@@ -29,7 +30,7 @@ def tensor_detail(columns: Columns, pair: int) -> JsonObject | None:
     row = int(columns.array("tensor_row")[pair])
     if row < 0:
         fault = next((known for known in facts["faults"] if known["pair"] == pair), None)
-        return {"state": state, "fault": fault and {name: fault[name] for name in ("side", "file", "code", "params")}}
+        return {"state": state, "fault": None if fault is None else _fault(fault)}
 
     def at(name: str) -> Any:
         return columns.array(f"tensor.{name}")[row]
@@ -60,6 +61,12 @@ def tensor_detail(columns: Columns, pair: int) -> JsonObject | None:
             if not math.isnan(d)
         ],
     }
+
+
+def _fault(fault: JsonObject) -> JsonObject:
+    """With the sentence for a page that does not know the code."""
+    known = {name: fault[name] for name in ("side", "file", "code", "params")}
+    return {**known, "message": str(DumpError(fault["code"], "", **fault["params"])).removeprefix(": ")}
 
 
 def _profile(columns: Columns, row: int, axis: int) -> JsonObject:

@@ -181,6 +181,8 @@ export interface LayerRow {
   readonly left_norm: Num | null;
   readonly right_norm: Num | null;
   readonly norm_rel: Num | null;
+  /** Of the elements, where tensors were compared. */
+  readonly rel_l2?: Num | null;
   readonly ulps: Num | null;
   readonly grade: GradeWord;
   readonly compared: string;
@@ -331,7 +333,56 @@ export interface NodeSlot {
   /** What the ulps are units of; null: exact, or nothing to compare. */
   readonly precision: "fp8" | "bf16" | "fp16" | "fp32" | "fp64" | null;
   readonly statistics: readonly SlotStatistic[];
+  /** What the elements themselves say; null where the dumps name no tensor files for the slot. */
+  readonly tensor: TensorDetail | null;
 }
+
+/** RMS of the difference along rows or columns, over that of the whole tensor; `values` are means over equal stretches of `length`. */
+export interface TensorProfile {
+  readonly length: number;
+  readonly values: readonly Num[];
+}
+
+export interface MeasuredTensor {
+  readonly state: "compared";
+  readonly fault: null;
+  readonly layout: "same" | "reshaped" | "permuted" | "unpadded";
+  readonly elements: number;
+  readonly identical: number;
+  readonly cosine: Num;
+  readonly relative_l2: Num;
+  readonly max_absolute: Num;
+  readonly max_relative: Num;
+  readonly within_thousandth: Num;
+  readonly within_five_thousandths: Num;
+  readonly nan: readonly [number, number];
+  readonly infinite: readonly [number, number];
+  readonly misplaced: number;
+  /** `counts[i]` elements lie further apart than `edges[i − 1]` steps and at most `edges[i]`; one more count is of all beyond. */
+  readonly ulps: { readonly of: string; readonly edges: readonly number[]; readonly counts: readonly number[] } | null;
+  readonly rows: TensorProfile;
+  readonly columns: TensorProfile;
+  readonly worst: readonly {
+    readonly row: number;
+    readonly column: number;
+    readonly left: Num;
+    readonly right: Num;
+    readonly difference: Num;
+  }[];
+}
+
+export interface UnmeasuredTensor {
+  readonly state: "missing" | "broken" | "unlike" | "empty";
+  readonly fault: {
+    readonly side: "left" | "right";
+    readonly file: string;
+    readonly code: string;
+    readonly params: Params;
+    readonly message: string;
+  } | null;
+}
+
+export type TensorDetail = MeasuredTensor | UnmeasuredTensor;
 
 export type RelationWord = "same" | "concat" | "sum" | "alias" | "shard-concat" | "replicated" | "none";
 

@@ -12,6 +12,7 @@ import { ResidualPicture, ResidualRelation, residualSlot } from "./Residual";
 import { RoleGlyph, type RoleName } from "./RoleGlyph";
 import { type SlotColumns, SlotTable, slotColumns, WorstStatistics } from "./SlotTable";
 import { Stacks } from "./Stacks";
+import { Tensors } from "./Tensors";
 import { useSize } from "./use-size";
 import { explainNode, splitPath } from "./words";
 
@@ -168,6 +169,7 @@ function DetailBody({ node, origin, verdict, sides, columns }: WithNode & { colu
       {node.slots.length > 0 ? (
         <SlotTable key={node.n} slots={node.slots} sides={sides} columns={columns} own={own} origin={origin !== null} />
       ) : null}
+      <Tensors key={`tensors-${node.n}`} slots={node.slots} columns={columns} />
       {quiet ? null : picture}
       {residual === null ? null : (
         <ResidualRelation title={isLayer ? words.detail.residualTitle : words.detail.residualOther} slots={[residual]} />

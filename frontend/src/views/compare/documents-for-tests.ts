@@ -82,6 +82,7 @@ export function slot(own: Partial<NodeSlot> = {}): NodeSlot {
     floor: 0.008,
     precision: "bf16",
     statistics: [],
+    tensor: null,
     ...own,
   };
 }
