@@ -467,7 +467,7 @@ def stepped(place: Path, norms: dict[int, float] | None = None) -> tuple[Path, P
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.suffix in (".gz", ".npy")}
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.suffix in (".gz", ".bin")}
 
 
 def test_parts_compared_one_by_one_in_any_order_come_to_what_one_process_finds(tmp_path: Path) -> None:

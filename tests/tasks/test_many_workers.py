@@ -209,8 +209,8 @@ def test_a_part_that_fails_is_named_and_the_others_are_compared(start_stack, som
 
 
 def blocked(stack: Stack, run: str, stage: str, step: int) -> None:
-    """A part whose worker never comes to its end: one of its columns is a pipe that nobody writes to."""
-    column = columns_of(stack, run, stage, step)[0] / "slots.statistics.npy"
+    """A part whose worker never comes to its end: its columns are a pipe that nobody writes to."""
+    column = columns_of(stack, run, stage, step)[0] / "columns.bin"
     column.unlink()
     os.mkfifo(column)
 
