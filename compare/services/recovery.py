@@ -86,8 +86,7 @@ def look_at(comparison: Comparison) -> Comparison:
         if run.state == Run.State.FAILED and comparison.state == Comparison.State.QUEUED:
             _fail_with_its_run(comparison)
     if _is_due(comparison):
-        if comparison.rung_at:
-            end_deaf_parts()  # they may be what it waits for, and no worker is free to find out
+        _make_room_for(comparison)
         comparisons.ring_when_ready(comparison)
     if comparison.state == Comparison.WORKING and (
         _is_past(comparison.heartbeat_at, limits.stale()) or _is_past(comparison.cancel_requested_at, limits.HARD_CANCEL)
@@ -110,6 +109,7 @@ def look_at_export(export: Export) -> Export:
 def look_at_run(run: Run) -> Run:
     """The same for one run."""
     if _is_due(run):
+        _make_room_for(run)
         broker.ring(run)
     if run.state == Run.WORKING and _is_past(run.heartbeat_at, limits.stale()):
         run_lost(run, "worker_lost")
@@ -180,6 +180,12 @@ def _fail_with_its_run(comparison: Comparison) -> None:
         if run.state == Run.State.FAILED:
             comparisons.run_failed(run, run.error or {})
     comparison.refresh_from_db()
+
+
+def _make_room_for(job: Job) -> None:
+    """What was rung for and waits all the same may wait for parts that go on after their cancel: no worker is free to find out."""
+    if job.rung_at is not None:
+        end_deaf_parts()
 
 
 def _is_due(job: Job) -> bool:
