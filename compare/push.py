@@ -78,6 +78,10 @@ STEP, RANK = re.compile(r"step_?[0-9]+"), re.compile(r"(rank_?[0-9]*|(proc|pid)_
 SIDE_FILES = ("dump.json", "construct.json", "stack.json")
 MAIN_FILES = ("dump.json", "debug.json")
 DATABASE = ".vis.db"
+# Tables between the stages of an RL loop, small and needed whole: tensors of a dump lie in a folder of their own below the rank.
+KEY_DATA = re.compile(
+    r"(?:^|/)(?:[^/]+/step_?[0-9]+/(?:(?:rank_?[0-9]*|(?:proc|pid)_?[0-9]+)/)?(?:micro_step_?[0-9]+/)?[^/]+|prob_(?:diff|mask)_step_?[0-9]+)\.npy$"
+)
 WORTH_REPACKING = 1 << 20
 BIG = 0xF0000000  # from here on sizes and places take eight bytes: a little below 4 GiB, for what does not shrink grows a little
 
@@ -99,7 +103,7 @@ def is_needed(name: str, tensors: bool) -> bool:
     lower = name.lower()
     if tensors or lower.endswith((".json", ".jsonl")):
         return True
-    return lower.endswith((".npy", ".pt")) and any(step.startswith("micro_step") for step in steps)  # tables of key data
+    return KEY_DATA.search(lower) is not None or lower.endswith((".yaml", ".yml"))
 
 
 def open_file(path: Path, size: int, changed_at: int) -> BinaryIO:
@@ -341,7 +345,7 @@ class Side:
                     self.left_out += path.stat().st_size
         if not self.parcels and not any(member.name.lower().endswith(MAIN_FILES) for member in loose):
             loose.extend(databases)  # what graph_visualize made of dumps that are no longer beside it
-        if not self.parcels and not any(member.name.lower().endswith((".json", DATABASE)) for member in loose):
+        if not self.parcels and not any(member.name.lower().endswith((".json", ".npy", DATABASE)) for member in loose):
             raise Stop(f"{self.given}: there is no dump.json in it, and no archive. Give what msprobe wrote")
         if loose:
             self.parcels.append(Zipped(folder.name + ".zip", loose))

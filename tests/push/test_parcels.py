@@ -112,15 +112,38 @@ def test_the_numbers_of_step_and_rank_are_kept_wherever_one_points(tmp_path, giv
 
 def test_tensors_stay_unless_asked_for_and_hidden_files_always_do(tmp_path):
     folder = unpacked(tmp_path / "train")
-    for name in ("step0/rank0/dump_tensor_data/a.pt", ".git/config.json", "__MACOSX/dump.json", "data/step0/rank0/micro_step0/loss.npy"):
+    for name in (
+        "step0/rank0/dump_tensor_data/a.pt",
+        ".git/config.json",
+        "__MACOSX/dump.json",
+        "data/loss/step0/rank0/micro_step0/loss.npy",
+    ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(b"x" * 100)
     side = Side(str(folder), tensors=False)
     assert side.left_out == 100
     kept = [name.removeprefix("train/") for name in names(side)]
-    assert "data/step0/rank0/micro_step0/loss.npy" in kept, "the small tables of key data are read at once"
+    assert "data/loss/step0/rank0/micro_step0/loss.npy" in kept, "the small tables of key data are read at once"
     assert not any("tensor" in name or name.startswith((".git", "__MACOSX")) for name in kept)
     assert "train/step0/rank0/dump_tensor_data/a.pt" in names(Side(str(folder), tensors=True))
+
+
+def test_an_rl_run_goes_with_its_tables_logs_and_configuration_and_without_its_tensors(tmp_path):
+    wanted = [
+        "run/4711/dispatch_log.jsonl",
+        "run/configurations.json",
+        "run/data/loss/step0/rank0/loss.npy",
+        "run/data/prompts/step_0/rank_0/micro_step_0/prompts.11.npy",
+        "run/grpo.yaml",
+        "run/prob_diff_step_3.npy",
+    ]
+    for name in (*wanted, "run/actor_update/step0/rank0/dump_tensor_data/a.npy", "run/weights.npy"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes(b"x")
+    assert sorted(names(Side(str(tmp_path / "run"), tensors=False))) == wanted
+    for name in wanted[:2]:
+        (tmp_path / name).unlink()
+    assert sorted(names(Side(str(tmp_path / "run"), tensors=False))) == wanted[2:]
 
 
 def test_an_archive_goes_as_it_is_unless_leaving_its_tensors_out_spares_much(tmp_path):

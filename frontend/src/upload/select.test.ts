@@ -21,6 +21,35 @@ describe("what is sent", () => {
     expect(other.map(({ path }) => path)).toEqual(["t/notes.txt"]);
   });
 
+  it("are the tables, request logs and YAML of an RL run, however they are laid out", () => {
+    const { send, tensors, other } = select(
+      files({
+        "r/data/loss/step0/rank0/micro_step0/loss.npy": "x",
+        "r/data/prompts/step_0/rank_0/prompts.11.npy": "x",
+        "r/data/loss/step0/loss.npy": "x",
+        "r/prob_diff_step_3.npy": "x",
+        "r/4711/dispatch_log.jsonl": "{}",
+        "r/99/update_actor_log.jsonl": "{}",
+        "r/grpo.yaml": "rl: {}",
+        "r/large.yml": "x".repeat(300_000),
+        "r/actor_update/step0/rank0/dump_tensor_data/a.npy": "x",
+        "r/other.jsonl": "{}",
+        "r/weights.npy": "x",
+      }),
+    );
+    expect(send.map(({ path }) => path)).toEqual([
+      "r/data/loss/step0/rank0/micro_step0/loss.npy",
+      "r/data/prompts/step_0/rank_0/prompts.11.npy",
+      "r/data/loss/step0/loss.npy",
+      "r/prob_diff_step_3.npy",
+      "r/4711/dispatch_log.jsonl",
+      "r/99/update_actor_log.jsonl",
+      "r/grpo.yaml",
+    ]);
+    expect(tensors.map(({ path }) => path)).toEqual(["r/actor_update/step0/rank0/dump_tensor_data/a.npy", "r/weights.npy"]);
+    expect(other.map(({ path }) => path)).toEqual(["r/large.yml", "r/other.jsonl"]);
+  });
+
   it("is the graph database where no dump is beside it, and else the dump alone", () => {
     const alone = select(files({ "out/build_20260101.vis.db": "x", "out/notes.txt": "" }));
     expect(alone.send.map(({ path }) => path)).toEqual(["out/build_20260101.vis.db"]);

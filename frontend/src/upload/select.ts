@@ -4,6 +4,11 @@ const ARCHIVE = /\.(zip|tar|tar\.gz|tgz)$/i;
 const JSON_FILE = /\.json$/i;
 const DUMP = /(^|\/)(dump|debug)\.json$/i;
 const DATABASE = /\.vis\.db$/i;
+// Tables between the stages of an RL loop, small and needed whole: tensors of a dump lie in a folder of their own below the rank.
+const KEY_DATA = /(^|\/)([^/]+\/step_?\d+\/((rank_?\d*|(proc|pid)_?\d+)\/)?(micro_step_?\d+\/)?[^/]+|prob_(diff|mask)_step_?\d+)\.npy$/i;
+const REQUESTS = /(^|\/)(dispatch|update_actor)_log\.jsonl$/i;
+const CONFIGURATION = /\.ya?ml$/i;
+const LARGEST_CONFIGURATION = 256 * 1024;
 const TENSOR = /\.(pt|npy|bin|safetensors)$/i;
 
 export interface Selection {
@@ -16,8 +21,9 @@ export interface Selection {
 }
 
 /**
- * Json files and archives are sent, and without a dump among them the database that msprobe graph_visualize made of one. Tensors stay: they are a thousand times the size of the statistics. Hidden files and what an operating
- * system adds (`__MACOSX`) are never sent.
+ * Json files and archives are sent, the key data of an RL run with its request logs and configuration, and without a dump among them the
+ * database that msprobe graph_visualize made of one. Tensors stay: they are a thousand times the size of the statistics. Hidden files and
+ * what an operating system adds (`__MACOSX`) are never sent.
  */
 export function select(files: readonly GatheredFile[]): Selection {
   const send: GatheredFile[] = [];
@@ -26,7 +32,7 @@ export function select(files: readonly GatheredFile[]): Selection {
   const databases: GatheredFile[] = [];
   for (const file of files) {
     if (isHidden(file.path)) other.push(file);
-    else if (ARCHIVE.test(file.path) || JSON_FILE.test(file.path)) send.push(file);
+    else if (ARCHIVE.test(file.path) || JSON_FILE.test(file.path) || isOfALoop(file)) send.push(file);
     else if (TENSOR.test(file.path)) tensors.push(file);
     else if (DATABASE.test(file.path)) databases.push(file);
     else other.push(file);
@@ -34,6 +40,11 @@ export function select(files: readonly GatheredFile[]): Selection {
   const holdsDump = send.some(({ path }) => ARCHIVE.test(path) || DUMP.test(path));
   (holdsDump ? other : send).push(...databases);
   return { send, tensors, other, name: nameOf(send) };
+}
+
+/** Key data, request logs and a YAML configuration of an RL run. */
+function isOfALoop({ path, file }: GatheredFile): boolean {
+  return KEY_DATA.test(path) || REQUESTS.test(path) || (CONFIGURATION.test(path) && file.size <= LARGEST_CONFIGURATION);
 }
 
 function isHidden(path: string): boolean {
