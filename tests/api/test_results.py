@@ -93,7 +93,7 @@ def test_a_verdict_is_the_document_of_the_command_line(api, down2):
     assert body["headline"] == body["verdict"]["headline"]
     exported = api.get(f"/api/v1/comparisons/{down2.pk}/verdict.json")
     assert exported["Content-Type"] == "application/json"
-    assert strict(exported.content) == body["verdict"]
+    assert strict(exported.getvalue()) == body["verdict"]
     row = api.get("/api/v1/comparisons/").json()["results"][0]
     assert (row["verdict"], row["headline"], row["first_module"]) == ("diverged", body["headline"], body["first_module"])
 
@@ -142,7 +142,7 @@ def test_the_only_part_is_found_with_and_without_its_number(api, down2):
     part = down2.parts.get()
     assert (part.verdict, part.step) == ("diverged", 0)
     base = f"/api/v1/comparisons/{down2.pk}/"
-    assert api.get(f"{base}parts/{part.n}/verdict.json").json() == api.get(f"{base}verdict.json").json()
+    assert api.get(f"{base}parts/{part.n}/verdict.json").content == api.get(f"{base}verdict.json").getvalue()
     assert api.get(f"{base}parts/{part.n}/tree/")["ETag"] == api.get(f"{base}tree/")["ETag"]
     assert api.get(f"{base}parts/{part.n}/nodes/3/").json() == api.get(f"{base}nodes/3/").json()
     assert code(api.get(f"{base}parts/99/tree/")) == (404, "part_unknown")
