@@ -41,6 +41,6 @@ def read_dump(folder: Path) -> Dump:
     tensors = TensorTable(**table("tensors", [f.name for f in fields(TensorTable)]))  # type: ignore[arg-type]
     texts = {name: list(columns.strings(name)) if name != "stacks" else columns.strings(name) for name in TEXTS}
     shapes = [tuple(int(n) for n in text.split(",")) if text else () for text in columns.strings("shapes")]
-    notes = [Note(**note) for note in columns.meta.get("notes", ())]  # folders of earlier days have none
+    notes = [Note(**note) for note in columns.meta["notes"]]
     facts = {name: columns.meta[name] for name in FACTS}
     return Dump(records=records, slots=slots, tensors=tensors, shapes=shapes, notes=notes, **texts, **facts)  # type: ignore[arg-type]

@@ -90,7 +90,7 @@ export interface Inventory {
   readonly counts: { readonly dumps: number; readonly records: number; readonly slots: number; readonly bytes: number };
   readonly dumps: readonly InventoryDump[];
   readonly missing: readonly string[];
-  /** Runs that were read before there were notes have none. */
+  /** Inventories that were stored before there were notes have none. */
   readonly notes?: readonly Note[];
   readonly left_aside: readonly LeftAside[];
   readonly digest: string;
