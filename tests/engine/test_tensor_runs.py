@@ -119,7 +119,7 @@ def truth() -> Document:
 
 @pytest.mark.parametrize("packing", PACKERS)
 def test_tensors_are_read_where_they_lie(packing: str, tmp_path: Path) -> None:
-    right = PACKERS[packing](members(ROPE), tmp_path / "right")
+    right = PACKERS[packing](members(ROPE), tmp_path / "sent")
     document = plain(stored(TRAIN, right, tmp_path))
     assert document == truth()
     assert document["first_divergence"]["evidence"]["rel_l2"] == pytest.approx(0.1177996769, rel=1e-6)  # torch's figure
