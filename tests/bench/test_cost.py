@@ -26,3 +26,10 @@ def test_2_gb_through_the_web_server_cost_it_little_memory():
 @pytest.mark.timeout(3600)
 def test_what_a_second_worker_saves_is_printed():
     assert workers.main() == 0
+
+
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_faults_are_found_in_the_right_layer_and_honest_pairs_stay_quiet(seed):
+    """Fixed seeds, and fresh ones of the same scenarios."""
+    assert scoreboard.main(["--seed", str(seed)]) == 0

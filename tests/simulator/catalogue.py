@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from tests.simulator.faults import Fault
 from tests.simulator.inference_side import Kernels
+from tests.simulator.parallel import Layout
 from tests.simulator.scenario import Scenario
 from tests.simulator.train_side import TrainStyle
 from tests.simulator.weights import Character
@@ -25,7 +26,7 @@ def scenarios(shift: int = 0) -> Iterator[Scenario]:
     """Every scenario. A seed follows from the name, so that adding one leaves the others alone; `shift` changes all of them (a
     held-out catalogue)."""
     seen: set[str] = set()
-    for scenario in [*_clean(), *_faults(), *_same_code(), *_premises()]:
+    for scenario in [*_clean(), *_faults(), *_same_code(), *_premises(), *_families(), *_parallel()]:
         if scenario.name in seen:
             raise ValueError(f"two scenarios are called {scenario.name!r}")
         seen.add(scenario.name)
@@ -238,3 +239,101 @@ def _premises() -> Iterator[Scenario]:
     yield replace(base, name="premise_padding_small", padding=24, size="small", tokens=40)
     yield replace(base, name="premise_positions_offset", fault=Fault("positions_offset", 1))
     yield replace(base, name="premise_positions_offset_small", size="small", tokens=40, fault=Fault("positions_offset", 17))
+
+
+def _families() -> Iterator[Scenario]:
+    """Experts, latent attention, and both."""
+    families = {"moe": "Qwen3Moe", "listed": "Qwen2Moe", "latent": "DeepseekV2", "latent_moe": "DeepseekV3"}
+    for short, family in families.items():
+        yield Scenario(f"clean_{short}_tiny", family, "tiny", tokens=20, style=FSDP1)
+        yield Scenario(f"clean_{short}_small", family, "small", tokens=48, kernels=CUDA)
+        yield Scenario(f"clean_{short}_square", family, "square", tokens=30, style=TrainStyle("fsdp2"), kernels=DEVICE)
+        yield Scenario(f"clean_{short}_fp32", family, "small", "float32", tokens=24)
+        yield Scenario(f"clean_{short}_fp16", family, "small", "float16", tokens=24, kernels=NATIVE)
+    yield Scenario("clean_moe_medium", "Qwen3Moe", "medium", tokens=64, style=FSDP1)
+    yield Scenario("clean_moe_sglang", "Qwen3Moe", "small", tokens=40, style=FSDP1, engine="sglang")
+    yield Scenario("clean_latent_sglang", "DeepseekV3", "small", tokens=40, engine="sglang")
+    for number, (name, fault) in enumerate(
+        (
+            ("routing_shifted", Fault("routing_shifted", 0, 2)),
+            ("routing_shifted_all", Fault("routing_shifted")),
+            ("routing_unnormalised", Fault("routing_unnormalised", 0, 1)),
+            ("gate_noise", Fault("weight_noise", 0.1, 2, "mlp.gate")),
+            ("experts_noise", Fault("weight_noise", 0.2, 3, "mlp.experts")),
+            ("experts_halved", Fault("output_scale", 0.5, 2, "mlp.experts")),
+            ("moe_eps", Fault("eps", 0.01)),
+            ("moe_nan", Fault("nan", 0, 3, "mlp.experts")),
+            ("moe_mask", Fault("mask_missing", 0, 1)),
+            ("moe_rope", Fault("rope_theta", 100.0)),
+        )
+    ):
+        for short in ("moe", "listed"):
+            size = "tiny" if short == "listed" else "small"
+            yield Scenario(f"fault_{short}_{name}", families[short], size, tokens=32 + number, style=FSDP1, kernels=CUDA, fault=fault)
+    yield Scenario("fault_shared_skipped", "Qwen2Moe", "small", tokens=32, style=FSDP1, fault=Fault("shared_skipped", 0, 2))
+    yield Scenario("fault_shared_skipped_latent", "DeepseekV3", "tiny", tokens=32, fault=Fault("shared_skipped", 0, 1))
+    yield Scenario(
+        "fault_shared_noise", "DeepseekV3", "small", tokens=32, fault=Fault("weight_noise", 0.2, 3, "mlp.shared_experts.down_proj")
+    )
+    for name, fault in (
+        ("rope", Fault("rope_theta", 200.0)),
+        ("rope_one", Fault("rope_missing", 0, 2)),
+        ("scale", Fault("softmax_scale", 0.7, 3)),
+        ("mask", Fault("mask_missing", 0, 1)),
+        ("kv_down_noise", Fault("weight_noise", 0.2, 2, "self_attn.kv_a_proj_with_mqa")),
+        ("q_up_scaled", Fault("weight_scaled", 0.1, 4, "self_attn.q_b_proj")),
+        ("kv_up_noise", Fault("weight_noise", 0.2, 1, "self_attn.kv_b_proj")),
+        ("latent_norm", Fault("norm_plus_one", 0, 2, "self_attn.kv_a_layernorm")),
+        ("positions", Fault("positions_wrong", 0)),
+        ("gelu", Fault("gelu", 0, 3)),
+    ):
+        yield Scenario(f"fault_latent_{name}", "DeepseekV2", "small", tokens=40, style=FSDP1, fault=fault)
+
+
+def _parallel() -> Iterator[Scenario]:
+    """Ranks: tensor, sequence, pipeline parallelism; Megatron's names; engines that leave sums as parts."""
+    megatron = TrainStyle("megatron")
+    layouts = {
+        "tp2": (Layout(), Layout(2)),
+        "tp4_shared_heads": (Layout(), Layout(4)),
+        "pp2": (Layout(), Layout(1, 2)),
+        "tp2_pp2": (Layout(), Layout(2, 2)),
+        "megatron": (Layout(local=True), Layout()),
+        "megatron_tp2_pp2": (Layout(2, 2, local=True), Layout()),
+        "megatron_tp2_tp4": (Layout(2, local=True), Layout(4)),
+        "megatron_four_each": (Layout(2, 2, local=True), Layout(4)),
+        "megatron_chunks": (Layout(1, 2, 2, local=True), Layout()),
+        "megatron_chunks_tp2": (Layout(2, 2, 2, local=True), Layout(2)),
+        "megatron_sequence": (Layout(2, sequence=True, local=True), Layout(2)),
+    }
+    families = ("Qwen2", "Qwen3", "Llama")
+    for number, (name, (left, right)) in enumerate(layouts.items()):
+        style = megatron if name.startswith("megatron") else FSDP1
+        base = Scenario("", families[number % 3], "small", tokens=32 + number % 2 * 8, style=style, layout=left, right_layout=right)
+        yield replace(base, name=f"clean_{name}")
+        yield replace(base, name=f"fault_{name}_down", fault=Fault("weight_noise", 0.2, 5, "mlp.down_proj"))
+        yield replace(base, name=f"fault_{name}_qkv", fault=Fault("weight_noise", 0.3, 2, "self_attn.v_proj"))
+        yield replace(base, name=f"fault_{name}_gelu", fault=Fault("gelu", 0, 4))
+        yield replace(base, name=f"fault_{name}_mask", fault=Fault("mask_missing", 0, 3))
+        yield replace(base, name=f"fault_{name}_eps", fault=Fault("eps", 1e-2))
+        if right.tensor > 1:
+            yield replace(base, name=f"fault_{name}_unreduced", fault=Fault("unreduced_attention", 0, 3))
+            yield replace(base, name=f"fault_{name}_unreduced_mlp", fault=Fault("unreduced_mlp", 0, 6))
+    parts = Kernels(partial_outputs=True)
+    yield Scenario("clean_partial_outputs", "Llama", "small", tokens=32, right_layout=Layout(2), kernels=parts, engine="sglang")
+    yield Scenario("clean_partial_outputs_moe", "Qwen3Moe", "small", tokens=32, right_layout=Layout(2), kernels=parts, engine="sglang")
+    yield Scenario(
+        "fault_partial_outputs_unreduced",
+        "Llama",
+        "small",
+        tokens=32,
+        right_layout=Layout(2),
+        kernels=parts,
+        engine="sglang",
+        fault=Fault("unreduced_mlp", 0, 3),
+    )
+    for dtype in ("float16", "float32"):
+        yield Scenario(f"clean_tp2_{dtype}", "Qwen2", "small", dtype, tokens=24, right_layout=Layout(2))
+        yield Scenario(
+            f"fault_tp2_{dtype}_scale", "Qwen2", "small", dtype, tokens=24, right_layout=Layout(2), fault=Fault("softmax_scale", 0.8, 2)
+        )

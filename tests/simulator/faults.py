@@ -56,13 +56,14 @@ class Fault:
 
 # kind → (places inside a layer where it first shows, best first). The first one is where its size is measured.
 ATTENTION = ("self_attn.attn", "self_attn.mla_attn", "self_attn", "self_attn.o_proj")
+ROTATED = ("self_attn.attn", "self_attn.mla_attn", "self_attn.rotary_emb", "self_attn", "self_attn.o_proj")
 EXPERTS = ("mlp.experts", "mlp")
 PLACES: dict[str, tuple[str, ...]] = {
-    "rope_theta": ("self_attn.attn", "self_attn.rotary_emb", "self_attn", "self_attn.o_proj"),
-    "rope_interleaved": ("self_attn.attn", "self_attn.rotary_emb", "self_attn", "self_attn.o_proj"),
-    "rope_missing": ("self_attn.attn", "self_attn.rotary_emb", "self_attn", "self_attn.o_proj"),
-    "positions_wrong": ("self_attn.attn", "self_attn.rotary_emb", "self_attn", "self_attn.o_proj"),
-    "positions_offset": ("self_attn.attn", "self_attn.rotary_emb", "self_attn", "self_attn.o_proj"),
+    "rope_theta": ROTATED,
+    "rope_interleaved": ROTATED,
+    "rope_missing": ROTATED,
+    "positions_wrong": ROTATED,
+    "positions_offset": ROTATED,
     "softmax_scale": ATTENTION,
     "mask_missing": ATTENTION,
     "window": ATTENTION,

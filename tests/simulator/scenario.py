@@ -223,7 +223,8 @@ class _Build:
         if unreduced:
             whole = runs[0]
             assert isinstance(whole, Ranks)
-            whole.ranks = [run.ranks[rank] for rank, run in enumerate(runs) if isinstance(run, Ranks)]
+            every = [run.ranks for run in runs if isinstance(run, Ranks)]
+            whole.ranks = [every[rank % layout.tensor][rank] for rank in range(layout.ranks)]
         return runs[0]
 
     def _engine(self, recorder: Recorder, weights: Weights, fault: Fault, rank: int) -> None:
@@ -257,6 +258,8 @@ class _Build:
         if fault is None:
             return Truth(("consistent", "identical"))
         clean = self._infer(self.weights, NO_FAULT, watched)
+        if scenario.style.wrapping == "megatron":  # whose own tensors lie in another order: honest noise is that of the plain training side
+            left = self._train(self.weights, TrainStyle(), watched)
         place = next((module for module in modules if _values(right, module) and _values(left, module)), modules[0])
         effect, noise = _effect(place, clean, right), _effect(place, left, clean)
         moved, honest = self._shown(place, clean, right), self._shown(place, left, clean)

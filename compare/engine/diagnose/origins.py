@@ -23,6 +23,8 @@ MOST_ORIGINS = 16
 CLEAR = 1.5  # how far beyond its limit a pair must be to need no second sign, and to count before a parameter that plainly differs
 INDEPENDENT_RATIO = 3.0  # and to be told from a consequence of an earlier origin
 MANY_CONSEQUENCES = 8
+BARELY = 1.1  # below this two statistics over their limits are no more than one
+LEAP = 8.0  # how much further over its limit what follows must be for a lone small sign before it to be chance
 
 
 class Kind(StrEnum):
@@ -107,7 +109,14 @@ def _corroborated(case: Case, pair: int) -> bool:
         return True
     over = case.noise.estimate[pair] > case.grades.limit[pair]
     later = (case.grades.grade == Grade.DIVERGED) & ~case.grades.weight & ~_same_tensor(case, pair)
-    return int(over.sum()) > 1 or bool(later[pair:].any())
+    if int(over.sum()) > 1 and case.grades.ratio[pair] >= BARELY:
+        return True
+    following = np.flatnonzero(later[pair:])[:1] + pair
+    if not len(following):
+        return int(over.sum()) > 1
+    # A chance just before a fault: what follows leaps, from a level that was noisy already.
+    leaps = case.grades.ratio[following[0]] > LEAP * case.grades.ratio[pair]
+    return not (bool(leaps) and case.grades.level[pair].max() >= profile().exact_level)
 
 
 def _first_beyond(case: Case, weights: Int64) -> int | None:

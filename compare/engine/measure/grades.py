@@ -101,7 +101,7 @@ def grades_of(
     backward = pairs.direction == Direction.BACKWARD
     same_forward = bool(differences.equal[judged & ~backward].all())
     chance = np.zeros(len(pairs), bool) if chance is None else chance
-    unit = _units(floor, pairs)
+    unit = _units(floor, pairs, noise)
     level, limit = _limits(estimate, sudden, depth, backward, begins, chance, unit, _jumps(measured))
     limit[backward] *= 1.0 if same_forward else profile().gradient_caution
     if stands_out is not None and (estimate[stands_out] <= limit[stands_out]).all():
@@ -148,15 +148,17 @@ def _premise(pairs: Pairs) -> Bool:
     return exact[pairs.quantity]
 
 
+BFLOAT16, FINE = 2.0**-8, 2.0**-16  # the rounding of bf16; what is finer than this is float32
 LED_BACK = 1.01  # how far over its limit a pair is shown that only its consequences gave away
 
 
-def _units(floor: Floor | None, pairs: Pairs) -> Float64:
+def _units(floor: Floor | None, pairs: Pairs, noise: Noise) -> Float64:
     """[pairs, 3] the level that counts as none: one unit of the profile, more of them behind a router, or what the baseline has shown up to
-    each pair."""
+    each pair. A token sent to another expert makes the same difference in any dtype; in float32 that hardly happens."""
     routes = np.array([pattern_of(name)[0] == decoder().router for name in pairs.quantity_names] + [False])[pairs.quantity]
     behind = np.cumsum(routes) > 0
-    unit = np.repeat(np.where(behind, profile().routed, 1.0)[:, None], 3, axis=1)
+    coarse = np.where(noise.unit > FINE, np.maximum(BFLOAT16 / noise.unit, 1.0), 1.0)
+    unit = np.repeat(np.where(behind, profile().routed * coarse, 1.0)[:, None], 3, axis=1)
     if floor is None:
         return unit
     measured = np.maximum.accumulate(np.nan_to_num(floor.measured, posinf=np.finfo(np.float64).max))
