@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench import reading, upload, workers
+from tests.bench import reading, scoreboard, upload, workers
 from tests.bench.__main__ import main
 
 
