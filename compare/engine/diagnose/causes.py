@@ -56,6 +56,13 @@ def _weights(case: Case, origin: Origin) -> Iterator[Cause]:
             ),
         )
         return
+    if case.sides.same_code:
+        text = both(
+            "this weight was loaded from elsewhere on one side, or something wrote to it; the other weights agree",
+            "该权重在一侧来自别处，或被改写过；其余权重一致",
+        )
+        yield Cause("weight_changed", 0.8, text)
+        return
     yield Cause(
         "weight_not_synchronised",
         0.8,
