@@ -109,8 +109,10 @@ export function createRun(uploads: readonly string[], name: string): Promise<Cre
   return unwrap(client.POST("/api/v1/runs/", { body: { uploads: [...uploads], name: name.slice(0, LONGEST_NAME), role: "auto" } }));
 }
 
-export function createComparison(left: string, right: string, options: Params = {}): Promise<Created> {
-  return unwrap(client.POST("/api/v1/comparisons/", { body: { left, right, name: "", options } }));
+/** `previous`: the comparison of the same runs that this one was begun from. */
+export function createComparison(left: string, right: string, options: Params = {}, previous: string | null = null): Promise<Created> {
+  const begun = previous === null ? {} : { previous };
+  return unwrap(client.POST("/api/v1/comparisons/", { body: { left, right, name: "", options, ...begun } }));
 }
 
 async function act(queries: QueryClient, slug: string, call: Promise<Comparison>): Promise<void> {

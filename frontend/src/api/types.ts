@@ -278,6 +278,8 @@ export interface Comparison extends ComparisonBase {
   readonly right: ComparisonSide;
   readonly options: Params;
   readonly cancel_requested_at: string | null;
+  /** The comparison of the same runs that this one was begun from, with other rules of mapping. */
+  readonly previous: string | null;
   /** In the order of the pipeline; empty until a worker knows which there are. */
   readonly parts: readonly PartState[];
   /** Opened by a link that only lets one look. */

@@ -58,6 +58,7 @@ export function runComparison(verdict: RunVerdict): Comparison {
     right: { ...side, id: "r", name: "run-b" },
     options: {},
     cancel_requested_at: null,
+    previous: null,
     parts: [],
     read_only: false,
     verdict,

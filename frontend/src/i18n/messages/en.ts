@@ -1,4 +1,5 @@
 import { compare } from "./compare.en";
+import { exports, mapping } from "./exports.en";
 import { loop } from "./loop.en";
 import { parts } from "./parts.en";
 
@@ -313,6 +314,8 @@ export const en = {
 
   compare,
   parts,
+  exports,
+  mapping,
   loop,
 };
 

@@ -1,5 +1,6 @@
 import { compare } from "./compare.zh";
 import type { Messages } from "./en";
+import { exports, mapping } from "./exports.zh";
 import { loop } from "./loop.zh";
 import { parts } from "./parts.zh";
 
@@ -308,5 +309,7 @@ export const zh: Messages = {
 
   compare,
   parts,
+  exports,
+  mapping,
   loop,
 };

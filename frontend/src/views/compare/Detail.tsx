@@ -29,6 +29,9 @@ interface Props {
   brief?: boolean;
   onIgnore: () => void;
   onCopyLink: () => void;
+  /** Where the reader may match by hand: begin with this row; say that it has no partner. */
+  onMatch?: (() => void) | null;
+  onUnmatch?: (() => void) | null;
 }
 
 /** The selected row in full: what happened in words first, then the numbers, then how it was paired, then where it was called. */
@@ -132,7 +135,7 @@ function DetailHead({ node, origin, ignored, onIgnore, onCopyLink, roomy }: With
   );
 }
 
-function DetailBody({ node, origin, verdict, sides, columns }: WithNode & { columns: SlotColumns }) {
+function DetailBody({ node, origin, verdict, sides, columns, onMatch, onUnmatch }: WithNode & { columns: SlotColumns }) {
   const { t, language } = useI18n();
   const words = t.compare;
   const own = new Set([...node.left, ...node.right].map(({ name }) => name));
@@ -177,6 +180,18 @@ function DetailBody({ node, origin, verdict, sides, columns }: WithNode & { colu
       {others.length === 0 ? null : (
         <ResidualRelation title={residual === null ? words.detail.residualOther : words.detail.residualMore} slots={others} />
       )}
+      {onMatch ? (
+        <div className={styles.matching}>
+          <Button shortcut="m" title={t.mapping.beginHint} onClick={onMatch}>
+            {t.mapping.begin}
+          </Button>
+          {onUnmatch ? (
+            <Button shortcut="M" onClick={onUnmatch}>
+              {t.mapping.unmatch}
+            </Button>
+          ) : null}
+        </div>
+      ) : null}
       {origin !== null && origin.origin.causes.length > 2 ? <Causes origin={origin.origin} /> : null}
       <Stacks key={`stacks-${node.n}`} stacks={node.stacks} note={tensorNote(verdict, words.detail.noTensors)} />
       <Records node={node} />

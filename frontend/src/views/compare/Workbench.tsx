@@ -1,4 +1,4 @@
-import { useCallback, useRef, useState } from "react";
+import { type ReactNode, useCallback, useMemo, useRef, useState } from "react";
 import { asRequestError } from "../../api/problem";
 import { useAbout } from "../../api/queries";
 import type { Comparison, PartVerdict, Verdict } from "../../api/types";
@@ -9,11 +9,13 @@ import { at, NO_ROW } from "../../model/rows";
 import { TreeFormatError } from "../../model/tree";
 import { announce } from "../../ui/announce";
 import { Button } from "../../ui/button";
-import { useCommands } from "../../ui/commands";
+import { type Command, useCommands } from "../../ui/commands";
 import { copyText } from "../../ui/copy";
 import { SharePanel, shareLink } from "../../ui/share-panel";
 import type { ViewTab } from "../../url-state";
 import { flushViewState } from "../../use-view-state";
+import { ExportMenu } from "../export/ExportMenu";
+import { type Matching, MatchPanel, matchChoices } from "../mapping/MatchPanel";
 import { Detail } from "./Detail";
 import { LayersTable } from "./LayersTable";
 import { Legend } from "./Legend";
@@ -42,19 +44,42 @@ interface Props {
 /** The page of one part. A run verdict has parts of its own and is drawn by whoever chooses among them. */
 export function Workbench({ comparison, verdict, slug, part }: Props) {
   if (verdict.schema !== "probe-web/verdict/1") return null;
-  return <PartWorkbench verdict={verdict} slug={slug} part={part} done={isWritten(comparison, part)} />;
+  const written = isWritten(comparison, part);
+  return <PartWorkbench key={slug} comparison={comparison} verdict={verdict} slug={slug} part={part} done={written} />;
 }
 
-function PartWorkbench({ verdict, slug, part, done }: BenchOf) {
+function PartWorkbench({ comparison, verdict, slug, part, done }: BenchOf & { comparison: Comparison }) {
   const { t } = useI18n();
   const words = t.compare;
   const bench = useBench({ verdict, slug, part, done });
-  const { index, selected, view, actions, phone, tab } = bench;
+  const { index, selected, view, actions, phone, tab, setTab } = bench;
   const share = useShare();
+  const [exporting, setExporting] = useState(false);
+  const [matching, setMatching] = useState<Matching | null>(null);
+  const choices = matchChoices(comparison, index?.tree ?? null, selected);
+  const begin = useCallback(
+    (kind: Matching["kind"]) => {
+      setMatching({ kind, row: selected });
+      if (phone) setTab("tree");
+    },
+    [selected, phone, setTab],
+  );
   const queryInput = useRef<HTMLInputElement>(null);
   const root = useRef<HTMLDivElement>(null);
   const focusTree = useCallback(() => root.current?.querySelector<HTMLElement>("[role=treegrid]")?.focus(), []);
   useCommands(useBenchCommands(bench, share.copy, () => focusQuery(queryInput, bench), verdict));
+  useCommands(
+    useMemo<readonly Command[]>(
+      () => [
+        { id: "export", title: t.exports.title, group: "share", keys: ["e"], run: () => setExporting(true) },
+        ...(choices.match ? [{ id: "match", title: t.mapping.match, group: "view" as const, keys: ["m"], run: () => begin("match") }] : []),
+        ...(choices.unmatch
+          ? [{ id: "unmatch", title: t.mapping.unmatch, group: "view" as const, keys: ["M"], run: () => begin("unmatch") }]
+          : []),
+      ],
+      [t, choices.match, choices.unmatch, begin],
+    ),
+  );
 
   const origin = index === null || selected === NO_ROW ? -1 : at(index.tree.origin, selected);
   const detail = (
@@ -69,6 +94,8 @@ function PartWorkbench({ verdict, slug, part, done }: BenchOf) {
       brief={phone && tab === "verdict"}
       onIgnore={actions.ignore}
       onCopyLink={share.copy}
+      onMatch={choices.match ? () => begin("match") : null}
+      onUnmatch={choices.unmatch ? () => begin("unmatch") : null}
     />
   );
   const timeline = (
@@ -84,13 +111,35 @@ function PartWorkbench({ verdict, slug, part, done }: BenchOf) {
       onBrush={actions.setBrush}
     />
   );
-  const verdictBlock = <VerdictBlock verdict={verdict} actions={<VerdictActions verdict={verdict} actions={actions} share={share} />} />;
+  const exportMenu = (
+    <ExportMenu slug={slug} keyData={false} done={comparison.state === "done"} open={exporting} onOpenChange={setExporting}>
+      <Button>{t.exports.open}</Button>
+    </ExportMenu>
+  );
+  const verdictBlock = (
+    <VerdictBlock
+      verdict={verdict}
+      actions={<VerdictActions verdict={verdict} actions={actions} share={share} exportMenu={exportMenu} />}
+    />
+  );
   const origins = (
     <OriginsList origins={verdict.origins} index={index} selected={selected} ignored={view.ignored} onSelect={actions.goToOrigin} />
   );
   const body = (
     <>
       <Toolbar bench={bench} verdict={verdict} input={queryInput} onLeave={focusTree} />
+      {matching === null || index === null ? null : (
+        <MatchPanel
+          key={`${matching.kind}-${matching.row}`}
+          comparison={comparison}
+          slug={slug}
+          part={part}
+          tree={index.tree}
+          matching={matching}
+          selected={selected}
+          onClose={() => setMatching(null)}
+        />
+      )}
       {tab === "layers" ? (
         <LayersTable verdict={verdict} index={index} selected={selected} sides={bench.sides} onSelect={actions.goTo} />
       ) : (
@@ -168,7 +217,14 @@ function useShare() {
   return { open, setOpen, copy: useCallback(() => void copy(), [copy]) };
 }
 
-function VerdictActions({ verdict, actions, share }: { verdict: PartVerdict; actions: Actions; share: ReturnType<typeof useShare> }) {
+interface ActionsProps {
+  verdict: PartVerdict;
+  actions: Actions;
+  share: ReturnType<typeof useShare>;
+  exportMenu: ReactNode;
+}
+
+function VerdictActions({ verdict, actions, share, exportMenu }: ActionsProps) {
   const { t } = useI18n();
   const words = t.compare.verdict;
   const count = verdict.origins.length;
@@ -183,6 +239,7 @@ function VerdictActions({ verdict, actions, share }: { verdict: PartVerdict; act
           {words.show}
         </Button>
       ) : null}
+      {exportMenu}
       <SharePanel open={share.open} onOpenChange={share.setOpen}>
         <Button look={count === 0 ? "primary" : "plain"}>{t.share.open}</Button>
       </SharePanel>

@@ -1,4 +1,5 @@
 import { MoveHorizontal } from "lucide-react";
+import { Link } from "wouter";
 import type { Comparison, ComparisonSide } from "../../api/types";
 import { useI18n } from "../../i18n";
 import { comparisonName } from "../../ui/headline";
@@ -44,6 +45,11 @@ export function Crumbs({ comparison, part }: { comparison: Comparison; part: str
             {part}
           </span>
         </>
+      )}
+      {comparison.previous === null ? null : (
+        <Link href={`/c/${comparison.previous}`} className={styles.previous}>
+          ← {t.mapping.previous}
+        </Link>
       )}
       {comparison.read_only ? <span className={styles.readOnly}>{t.comparison.readOnly}</span> : null}
     </div>

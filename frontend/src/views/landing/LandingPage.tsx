@@ -1,6 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { MoveHorizontal } from "lucide-react";
-import { useEffect, useRef } from "react";
+import { useEffect, useRef, useState } from "react";
 import { useLocation } from "wouter";
 import { createComparison, useAbout } from "../../api/queries";
 import { useI18n } from "../../i18n";
@@ -10,6 +10,7 @@ import { useCommands } from "../../ui/commands";
 import { CopyButton } from "../../ui/copy-button";
 import { Header } from "../../ui/header";
 import { useTitle } from "../../ui/use-title";
+import { MappingField } from "../mapping/MappingField";
 import styles from "./landing.module.css";
 import { Recent } from "./Recent";
 import { SenderGate } from "./SenderGate";
@@ -49,8 +50,10 @@ function Actions({ left, right }: { left: SideHolding; right: SideHolding }) {
   const about = useAbout();
   const [, navigate] = useLocation();
   const queries = useQueryClient();
+  const [mapping, setMapping] = useState("");
   const start = useMutation({
-    mutationFn: ([leftRun, rightRun]: readonly [string, string]) => createComparison(leftRun, rightRun),
+    mutationFn: ([leftRun, rightRun]: readonly [string, string]) =>
+      createComparison(leftRun, rightRun, mapping.trim() === "" ? {} : { mapping }),
     onSuccess: ({ url }) => {
       void queries.invalidateQueries({ queryKey: ["comparisons"] });
       navigate(url);
@@ -77,6 +80,7 @@ function Actions({ left, right }: { left: SideHolding; right: SideHolding }) {
   ]);
   return (
     <>
+      <MappingField value={mapping} onChange={setMapping} />
       <div className={styles.actions}>
         <div className={styles.shell}>
           <span className={styles.shellLabel}>{t.landing.fromShell}</span>

@@ -7,6 +7,7 @@ import { type Command, useCommands } from "../../ui/commands";
 import { SharePanel } from "../../ui/share-panel";
 import { DEFAULT_VIEW } from "../../url-state";
 import { changeView, useViewState } from "../../use-view-state";
+import { ExportMenu } from "../export/ExportMenu";
 import { KeyDataPanel } from "../key-data/KeyDataPanel";
 import { Chain } from "./Chain";
 import { Drift } from "./Drift";
@@ -50,12 +51,16 @@ export function PartsPage({ comparison, verdict, slug, from }: Props) {
   const entry = verdict.parts.some(({ n }) => n === from) ? from : (entryPart(verdict)?.n ?? null);
   const names = useMemo(() => sideNames(comparison), [comparison]);
   const [sharing, setSharing] = useState(false);
+  const [exporting, setExporting] = useState(false);
   const openFirst = useCallback(() => openPart(first), [first]);
   const keys = verdict.key_data;
   const key = keys.find(({ n }) => n === table) ?? openingKey(verdict);
   useCommands(
     useMemo<readonly Command[]>(() => {
-      const commands: Command[] = [{ id: "share", title: t.share.title, group: "share", keys: ["y"], run: () => setSharing(true) }];
+      const commands: Command[] = [
+        { id: "share", title: t.share.title, group: "share", keys: ["y"], run: () => setSharing(true) },
+        { id: "export", title: t.exports.title, group: "share", keys: ["e"], run: () => setExporting(true) },
+      ];
       if (first !== null) commands.push({ id: "first-part", title: t.parts.openFirst, group: "move", keys: ["f"], run: openFirst });
       for (const { n, key: name } of keys) {
         commands.push({ id: `key-${n}`, title: t.loop.pipeline.open(name), group: "view", run: () => openTable(n) });
@@ -82,6 +87,15 @@ export function PartsPage({ comparison, verdict, slug, from }: Props) {
               </Button>
             )}
             <RetryParts slug={slug} comparison={comparison} />
+            <ExportMenu
+              slug={slug}
+              keyData={keys.length > 0}
+              done={comparison.state === "done"}
+              open={exporting}
+              onOpenChange={setExporting}
+            >
+              <Button>{t.exports.open}</Button>
+            </ExportMenu>
             <SharePanel open={sharing} onOpenChange={setSharing}>
               <Button>{t.share.open}</Button>
             </SharePanel>
