@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.bench import cross_framework, reading, upload, workers
+from tests.bench import cross_framework, reading, tensors, upload, workers
 from tests.bench.cost import HEADING, Bound, Cost, apart, in_turns, json_loads, row
 from tests.bench.large_dump import Extent, write_large_dump
 
@@ -76,4 +76,4 @@ def main(given: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(max(main(), reading.main(), upload.main(), workers.main()))
+    raise SystemExit(max(main(), reading.main(), tensors.main(), upload.main(), workers.main()))

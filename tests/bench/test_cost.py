@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.bench import reading, scoreboard, upload, workers
+from tests.bench import reading, scoreboard, tensors, upload, workers
 from tests.bench.__main__ import main
 
 
@@ -33,3 +33,8 @@ def test_what_a_second_worker_saves_is_printed():
 def test_faults_are_found_in_the_right_layer_and_honest_pairs_stay_quiet(seed):
     """Fixed seeds, and fresh ones of the same scenarios."""
     assert scoreboard.main(["--seed", str(seed)]) == 0
+
+
+@pytest.mark.timeout(1800)
+def test_a_tensor_pair_is_compared_at_half_the_speed_of_reading_it_and_in_little_memory():
+    assert tensors.main() == 0
