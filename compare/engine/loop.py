@@ -63,7 +63,7 @@ def is_stage(folder: str) -> bool:
 
 
 def stage_kind(stage: str | None) -> str | None:
-    """generate, reference, reward, values, old_log_prob, critic_update, update; None for a folder of another name."""
+    """generate, decode, reference, reward, values, old_log_prob, critic_update, update; None for a folder of another name."""
     found = _stage(stage)
     return None if found is None else loop().stages[found].kind
 

@@ -32,7 +32,8 @@ def run(*stages: str | None, steps: int = 2) -> list[Dump]:
 @pytest.mark.parametrize(
     ("kind", "names"),
     [
-        ("generate", ["actor_generate_sequences", "generate_sequences", "generate", "rollout", "generate/4711"]),
+        ("generate", ["actor_generate_sequences", "generate_sequences", "generate", "rollout", "generate/4711", "prefill"]),
+        ("decode", ["decode"]),
         ("reference", ["reference_compute_log_prob", "ref_compute_log_prob", "ref_log_prob"]),
         ("values", ["critic_compute_values", "compute_values", "values"]),
         ("old_log_prob", ["actor_compute_log_prob", "old_log_prob", "compute_log_prob"]),

@@ -234,3 +234,9 @@ def test_both_modes_of_mindspore_are_parts_of_one_run(tmp_path: Path) -> None:
 def test_ranks_in_flat_archives_are_known_by_the_archives_names(tmp_path: Path) -> None:
     side = read(tmp_path, {f"step1/rank{n}.zip": zip_bytes({"dump.json": DUMP, "stack.json": b"{}"}) for n in (1, 0)})
     assert keys(side) == [(None, 1, 0), (None, 1, 1)]
+
+
+def test_prefill_and_decode_that_were_dumped_apart_are_stages_of_one_run(tmp_path: Path) -> None:
+    """An SGLang with prefill and decode on cards of their own: two dump paths."""
+    side = read(tmp_path, {f"run/{stage}/step0/rank0/dump.json": DUMP for stage in ("decode", "prefill")})
+    assert keys(side) == [("prefill", 0, 0), ("decode", 0, 0)]
