@@ -17,6 +17,11 @@ export interface Theme {
   readonly outline: string;
   /** Index 1 … 5; index 0 is unused. */
   readonly ramp: readonly string[];
+  /** What is written on them. */
+  readonly onRamp: readonly string[];
+  readonly ground: string;
+  readonly sunken: string;
+  readonly ink: string;
   readonly font: string;
 }
 
@@ -40,6 +45,10 @@ export function readTheme(root: Element): Theme {
     good: token("good"),
     outline: token("ramp-outline"),
     ramp: ["", token("r1"), token("r2"), token("r3"), token("r4"), token("r5")],
+    onRamp: [token("text"), token("on-r1"), token("on-r2"), token("on-r3"), token("on-r4"), token("on-r5")],
+    ground: token("ground"),
+    sunken: token("sunken"),
+    ink: token("ink"),
     font: token("font"),
   };
 }

@@ -121,9 +121,22 @@ export const compare = {
   reasonNotComparable: "the two sides hold different quantities",
   reasonNoData: "nothing was written for it",
 
+  graph: {
+    label: "Aligned modules as nested boxes",
+    noPartner: "no module here",
+    inside: (value: string) => `inside ${value}`,
+    zoom: "Zoom",
+    smaller: "Smaller",
+    larger: "Larger",
+    actual: (percent: string) => `Zoom ${percent} %; press for 100 %`,
+    fit: "Fit",
+    fitTitle: "Fit the whole graph",
+  },
+
   tabs: {
     label: "Views",
     tree: "Tree",
+    graph: "Graph",
     layers: "Layers",
     verdict: "Verdict",
     timeline: "Timeline",
@@ -407,6 +420,7 @@ export const compare = {
     copyLink: "Copy a link to this view",
     clearFilter: "Clear filter and timeline stretch",
     tree: "Show the tree",
+    graph: "Show the graph",
     layers: "Show the layers",
     later: "Next pair in execution order",
     earlier: "Previous pair in execution order",

@@ -111,9 +111,22 @@ export const compare: CompareMessages = {
   reasonNotComparable: "两侧是不同的量",
   reasonNoData: "没有写出数据",
 
+  graph: {
+    label: "对齐后的模块，嵌套方框",
+    noPartner: "此侧没有对应模块",
+    inside: (value) => `内部 ${value}`,
+    zoom: "缩放",
+    smaller: "缩小",
+    larger: "放大",
+    actual: (percent) => `缩放 ${percent} %，按下恢复 100 %`,
+    fit: "适应窗口",
+    fitTitle: "整图适应窗口",
+  },
+
   tabs: {
     label: "视图",
     tree: "树",
+    graph: "图",
     layers: "逐层",
     verdict: "结论",
     timeline: "时间线",
@@ -391,6 +404,7 @@ export const compare: CompareMessages = {
     copyLink: "复制此视图的链接",
     clearFilter: "清除筛选与时间线选段",
     tree: "显示树",
+    graph: "显示图",
     layers: "显示逐层",
     later: "按执行顺序的下一对",
     earlier: "按执行顺序的上一对",

@@ -17,6 +17,7 @@ import { flushViewState } from "../../use-view-state";
 import { ExportMenu } from "../export/ExportMenu";
 import { type Matching, MatchPanel, matchChoices } from "../mapping/MatchPanel";
 import { Detail } from "./Detail";
+import { Graph } from "./Graph";
 import { LayersTable } from "./LayersTable";
 import { Legend } from "./Legend";
 import { NotComparable } from "./NotComparable";
@@ -66,7 +67,7 @@ function PartWorkbench({ comparison, verdict, slug, part, done }: BenchOf & { co
   );
   const queryInput = useRef<HTMLInputElement>(null);
   const root = useRef<HTMLDivElement>(null);
-  const focusTree = useCallback(() => root.current?.querySelector<HTMLElement>("[role=treegrid]")?.focus(), []);
+  const focusTree = useCallback(() => root.current?.querySelector<HTMLElement>("[role=treegrid], [role=tree]")?.focus(), []);
   useCommands(useBenchCommands(bench, share.copy, () => focusQuery(queryInput, bench), verdict));
   useCommands(
     useMemo<readonly Command[]>(
@@ -191,7 +192,10 @@ function PartWorkbench({ comparison, verdict, slug, part, done }: BenchOf & { co
     <div ref={root} className={styles.workbench}>
       {verdictBlock}
       <div className={styles.columns}>
-        <section className={styles.left} aria-label={tab === "layers" ? words.layers.label : words.tree.label}>
+        <section
+          className={styles.left}
+          aria-label={tab === "layers" ? words.layers.label : tab === "graph" ? words.graph.label : words.tree.label}
+        >
           {body}
         </section>
         <div className={styles.right}>{side}</div>
@@ -258,7 +262,8 @@ function Toolbar({ bench, verdict, input, onLeave }: ToolbarProps) {
   const { t } = useI18n();
   const words = t.compare;
   const { index, view, actions, tab, layered, selected } = bench;
-  const tabs: ViewTab[] = !layered ? ["tree"] : bench.own === "layers" ? ["layers", "tree"] : ["tree", "layers"];
+  const pictures: ViewTab[] = bench.phone ? ["tree"] : ["tree", "graph"];
+  const tabs: ViewTab[] = !layered ? pictures : bench.own === "layers" ? ["layers", ...pictures] : [...pictures, "layers"];
   const own = index === null || selected === NO_ROW ? -1 : at(index.tree.origin, selected);
   const total = verdict.origins.length;
   return (
@@ -267,7 +272,7 @@ function Toolbar({ bench, verdict, input, onLeave }: ToolbarProps) {
         <div className={toolbar.tabs} role="tablist" aria-label={words.tabs.label}>
           {tabs.map((name) => (
             <button key={name} type="button" role="tab" aria-selected={tab === name} onClick={() => bench.setTab(name)}>
-              {name === "layers" ? words.tabs.layers : words.tabs.tree}
+              {words.tabs[name]}
             </button>
           ))}
         </div>
@@ -338,6 +343,21 @@ function TreeArea({ bench, verdict }: { bench: Bench; verdict: PartVerdict }) {
           {words.query.rows("0", format.count(index.tree.rows))}
         </span>
       </div>
+    );
+  }
+  if (bench.tab === "graph") {
+    return (
+      <Graph
+        index={index}
+        view={visible}
+        selected={bench.selected}
+        reveal={bench.reveal}
+        anchor={bench.view.anchor}
+        sides={bench.sides}
+        onSelect={bench.actions.select}
+        onToggle={bench.actions.toggle}
+        onAnchor={bench.onAnchor}
+      />
     );
   }
   return (

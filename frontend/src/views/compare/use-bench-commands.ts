@@ -7,7 +7,7 @@ import type { Bench } from "./use-bench";
 /** The keys of the workbench: each is a line of the key panel, and of the palette where it is worth searching for. */
 export function useBenchCommands(bench: Bench, copyLink: () => void, filter: () => void, verdict: PartVerdict): readonly Command[] {
   const { t } = useI18n();
-  const { actions, change, layered, setTab } = bench;
+  const { actions, change, layered, phone, setTab } = bench;
   const words = t.compare.commands;
   const hasOrigins = verdict.origins.length > 0;
   return useMemo(() => {
@@ -28,12 +28,9 @@ export function useBenchCommands(bench: Bench, copyLink: () => void, filter: () 
           { id: "bring-back", title: words.undo, group: "view", keys: ["u"], run: actions.bringBack },
         ]
       : [];
-    const tabs: Command[] = layered
-      ? [
-          { id: "tab-tree", title: words.tree, group: "view", keys: ["1"], run: () => setTab("tree") },
-          { id: "tab-layers", title: words.layers, group: "view", keys: ["2"], run: () => setTab("layers") },
-        ]
-      : [];
+    const tabs: Command[] = [{ id: "tab-tree", title: words.tree, group: "view", keys: ["1"], run: () => setTab("tree") }];
+    if (layered) tabs.push({ id: "tab-layers", title: words.layers, group: "view", keys: ["2"], run: () => setTab("layers") });
+    if (!phone) tabs.push({ id: "tab-graph", title: words.graph, group: "view", keys: ["3"], run: () => setTab("graph") });
     return [
       ...origins,
       move("down", words.down, ["j", "ArrowDown"], () => actions.stepRow(1)),
@@ -48,5 +45,5 @@ export function useBenchCommands(bench: Bench, copyLink: () => void, filter: () 
       ...tabs,
       { id: "copy-link", title: words.copyLink, group: "share", keys: ["y"], run: copyLink },
     ];
-  }, [words, actions, change, layered, setTab, copyLink, filter, hasOrigins]);
+  }, [words, actions, change, layered, phone, setTab, copyLink, filter, hasOrigins]);
 }

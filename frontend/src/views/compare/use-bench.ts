@@ -72,7 +72,7 @@ export function useBench({ verdict, slug, part, done }: BenchOf) {
   const quiet = verdict.verdict === "consistent" || verdict.verdict === "identical";
   const own: ViewTab = phone ? "verdict" : quiet && layered && residual ? "layers" : "tree";
   const asked = view.tab ?? own;
-  const desktop = asked === "layers" && layered ? "layers" : "tree";
+  const desktop = asked === "graph" || (asked === "layers" && layered) ? asked : "tree";
   const tab: ViewTab = phone
     ? asked === "graph"
       ? "tree"
