@@ -33,7 +33,7 @@ def _lines(document: JsonObject) -> Iterator[str]:
     place = [f"step {first['step']}" if first["step"] is not None else "", f"rank {first['rank']}" if first["rank"] is not None else ""]
     where = ", ".join(word for word in (first["stage"], *place) if word)
     if where:
-        yield f"stage: {where}"
+        yield f"{'stage' if first['stage'] else 'place'}: {where}"
     if first["module"]:
         yield f"module: {first['module']}"
     for cause in _causes(document["parts"], first)[:3]:
