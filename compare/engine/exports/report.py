@@ -88,9 +88,7 @@ class _Report:
         if document["layers"]:
             yield Heading(level, self.say("layers"))
             yield from self._layers(document["layers"])
-        if document["findings"]:
-            yield Heading(level, self.say("findings"))
-            yield Bullets([[Mark(self.say(f["severity"]), "quiet"), f" {f['text'][self.language]}"] for f in document["findings"]])
+        yield from self._findings(document["findings"], level)
         yield Heading(level, self.say("not_compared"))
         yield from self._not_compared(part, document)
         yield Heading(level, self.say("counts"))
@@ -98,6 +96,24 @@ class _Report:
         names = ("pairs", "equal", "rounding", "noise", "diverged", "incomparable", "unmatched_left", "unmatched_right")
         header = [self.say("grade_diverged" if name == "diverged" else name) for name in names]
         yield Grid(header, [[[str(counts[name])] for name in names]], frozenset(range(len(names))))
+
+    def _findings(self, findings: Sequence[JsonObject], level: int) -> Iterator[Block]:
+        if findings:
+            yield Heading(level, self.say("findings"))
+            yield Bullets([[Mark(self.say(f["severity"]), "quiet"), f" {f['text'][self.language]}"] for f in findings])
+
+    def _preconditions(self, rows: Sequence[JsonObject]) -> Iterator[Block]:
+        """Those that the configurations say something of."""
+        marks = {"ok": "good", "failed": "bad", "unknown": "quiet"}
+        lines: list[list[Line]] = []
+        for row in rows:
+            sides = (row["left"], row["right"])
+            if any(side["state"] != "unknown" for side in sides):
+                states: list[Line] = [[Mark(self.say(side["state"]), marks[side["state"]]), f" {_value(side['value'])}"] for side in sides]
+                lines.append([[row["text"][self.language]], *states])
+        if lines:
+            yield Heading(2, self.say("preconditions"))
+            yield Grid([self.say("what"), self.say("left"), self.say("right")], lines)
 
     def _premises(self, premises: Sequence[JsonObject]) -> Grid:
         marks = {"ok": "good", "failed": "bad", "unknown": "quiet"}
@@ -202,7 +218,9 @@ class _Report:
         if chain:
             yield Heading(2, self.say("chain"))
             yield Chain(chain)
+        yield from self._findings(document.get("findings") or [], 2)
         yield from self._configurations(document.get("configurations") or [])
+        yield from self._preconditions(document.get("preconditions") or [])
         yield from self._key_data(document.get("key_data") or [])
         yield Heading(2, self.say("parts"))
         header = [self.say(name) for name in ("part", "stage", "step", "ranks", "verdict", "where")]

@@ -132,6 +132,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     "verdict": ("verdict", "结论"),
     "where": ("where it parts", "差异位置"),
     "chain": ("From the run down to the module", "从整个运行到模块"),
+    "preconditions": ("preconditions of comparing training with inference", "训练与推理可比的前提"),
     "configuration": ("configuration", "配置"),
     "key_data": ("Key data", "关键数据"),
     "key": ("table", "数据表"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from compare.engine.exports.finished import from_memory
@@ -79,6 +81,23 @@ def test_a_run_of_several_parts_leads_from_the_run_to_the_module(language: Langu
     assert document["headline"][language] in found.text
     assert "part-" in "".join(value or "" for name, value in found.attributes if name == "id")
     assert found.text.count("✓") + found.text.count("▲") >= len(document["parts"])
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_an_rl_run_is_read_out_and_says_what_its_configurations_lack(language: Language, tmp_path: Path) -> None:
+    for side, setting in (("left", True), ("right", "false")):
+        folder = tmp_path / side / "data" / "loss" / "step0" / "rank0"
+        folder.mkdir(parents=True)
+        np.save(folder / "loss.npy", np.float32(len(side)))
+        (tmp_path / side / "configurations.json").write_text(json.dumps({"actor": {"use_dynamic_bsz": setting}}))
+    comparison = compare_paths([tmp_path / "left"], [tmp_path / "right"], Options())
+    found = Page(html(report(from_memory(comparison), language), language))
+    said = [finding["text"][language] for finding in comparison.document["findings"]]
+    assert len(said) == 2
+    assert all(text in found.text for text in said)
+    (row,) = [row for row in comparison.document["preconditions"] if row["left"]["state"] != "unknown"]
+    assert (row["left"]["state"], row["right"]["state"]) == ("failed", "ok")
+    assert row["text"][language] in found.text
 
 
 def hostile(folder: Path) -> Any:
