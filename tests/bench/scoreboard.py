@@ -1,4 +1,4 @@
-"""How often the answer is right: `python -m tests.bench.scoreboard [FOLDER] [--seed N] [--names GLOB …] [--command]`.
+"""How often the answer is right: `python -m tests.bench.scoreboard [FOLDER] [--seed N] [--names GLOB …] [--tensors] [--command]`.
 
 FOLDER is a catalogue that `python -m tests.simulator` wrote; without one the catalogue is made in a temporary folder. Prints, by
 group, the share of right verdicts, right modules (the first divergence is one of the acceptable modules), right layers, false alarms
@@ -164,6 +164,7 @@ def main(given: list[str] | None = None) -> int:
     parser.add_argument("--names", nargs="*", default=["*"], help="shell patterns")
     parser.add_argument("--seed", type=int, default=0, help="shift of all seeds, where the catalogue is made here")
     parser.add_argument("--command", action="store_true", help="ask manage.py compare instead of the engine in this process")
+    parser.add_argument("--tensors", action="store_true", help="write tensor files too: the pairs are judged by their elements")
     arguments = parser.parse_args(given)
     ask = ask_command if arguments.command else ask_engine
 
@@ -178,7 +179,7 @@ def main(given: list[str] | None = None) -> int:
         for scenario in scenarios(arguments.seed):
             if wanted(scenario.name):
                 with tempfile.TemporaryDirectory(prefix="score-") as parent:
-                    simulate(scenario, Path(parent) / scenario.name)
+                    simulate(scenario, Path(parent) / scenario.name, tensors=arguments.tensors)
                     scores.append(score(Path(parent) / scenario.name, ask))
     sys.stdout.write(report(scores) + "\n")
     broken = exceeded(scores)

@@ -85,6 +85,7 @@ class Recorder:
         self.high = high
         self.data: dict[str, Any] = {}
         self.construct: dict[str, str | None] = {}
+        self.tensors: list[tuple[dict[str, Any], Array]] = []
         self.seen: dict[str, tuple[list[Any], list[Any]]] = {}
         self._open: list[str] = []
         self._pending: list[tuple[str, str | None]] = []
@@ -122,7 +123,10 @@ class Recorder:
             if len(self._cache) > 64:
                 self._cache.popitem(last=False)
         wants = floating and self.trains if grad is None else grad
-        return {"type": "torch.Tensor", "dtype": dtype, "shape": list(values.shape), **hit[1], "requires_grad": wants}
+        leaf = {"type": "torch.Tensor", "dtype": dtype, "shape": list(values.shape), **hit[1], "requires_grad": wants}
+        if values.size:
+            self.tensors.append((leaf, values.copy()))  # whoever holds the array may change it in place
+        return leaf
 
     # -- forward -----------------------------------------------------------------------------------------------------
     def module_name(self, path: str, kind: str, direction: str = "forward") -> str:
@@ -210,11 +214,17 @@ class Recorder:
             self._stacks[place] = ([], [INNER, here, OUTER])
         self._stacks[place][0].append(name)
 
-    def write(self, folder: Path) -> None:
-        """Write dump.json, construct.json and stack.json into `folder`, which is created."""
+    def write(self, folder: Path, *, tensors: bool = False) -> None:
+        """Write dump.json, construct.json and stack.json into `folder`, which is created; with `tensors` the values too, bfloat16 as float32
+        as MindSpore's dumper does."""
         folder.mkdir(parents=True, exist_ok=True)
+        if tensors:
+            (folder / "dump_tensor_data").mkdir(exist_ok=True)
+            for number, (leaf, values) in enumerate(self.tensors):
+                leaf["data_name"] = f"tensor{number}.npy"
+                np.save(folder / "dump_tensor_data" / leaf["data_name"], values)
         dump = {
-            "task": "statistics",
+            "task": "tensor" if tensors else "statistics",
             "level": "mix" if self.mix else "L0",
             "framework": "pytorch",
             "dump_data_dir": None,

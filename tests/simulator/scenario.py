@@ -110,14 +110,15 @@ class Pair:
     truth: Truth
 
 
-def simulate(scenario: Scenario, folder: Path | None = None) -> Pair:
-    """Write both sides below `folder` (a new temporary folder where None) and say what is true of them."""
+def simulate(scenario: Scenario, folder: Path | None = None, *, tensors: bool = False) -> Pair:
+    """Write both sides below `folder` (a new temporary folder where None), with their tensor files or without, and say what is true of
+    them."""
     folder = Path(tempfile.mkdtemp(prefix="simulated-")) if folder is None else folder
     built = _Build(scenario)
     left, right, truth = built.run()
     for side, recorder in (("left", left), ("right", right)):
         for rank, one in enumerate(recorder.ranks if isinstance(recorder, Ranks) else [recorder]):
-            one.write(folder / side / "step0" / f"rank{rank}")
+            one.write(folder / side / "step0" / f"rank{rank}", tensors=tensors)
     document: dict[str, Any] = asdict(truth) | {"clear": truth.clear, "shown": truth.shown, "scenario": asdict(scenario)}
     (folder / "truth.json").write_text(json.dumps(document, indent=1), encoding="utf-8")
     return Pair(folder / "left", folder / "right", truth)
