@@ -7,13 +7,14 @@ not how it is called. A partner may live in another module (the residual stream)
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from compare.engine.align.canonical import entry_of
-from compare.engine.align.conventions import decoder, fill, pattern_of
+from compare.engine.align.canonical import entry_of, layer_of, naming
+from compare.engine.align.conventions import conventions, decoder, fill, pattern_of
 from compare.engine.align.lists import Lists
 from compare.engine.align.nodes import Nodes, Sides
 from compare.engine.align.places import Interner
@@ -37,7 +38,8 @@ class Pairs:
     node. ``quantity`` indexes ``quantity_names`` (-1: none). ``group`` is INPUT where either side sees the tensor as the node's input.
     ``disagree``: ranks that should hold copies of one tensor hold others. ``usable``: the statistics that can be compared at all, a bit
     each as in ``SlotTable.present``: all of them, MAX_AND_MIN where shards overlap, ALL_BUT_MEAN where one side pads the vocabulary with
-    rows of its own (then they can only show that the rest is equal), none of partial sums that are still to be added up over ranks.
+    rows of its own, or has merged an adapter into a weight (then they can only show that the rest is equal), none of partial sums that are
+    still to be added up over ranks.
     """
 
     node: Int32
@@ -274,6 +276,7 @@ def _ordered(sides: Sides, nodes: Nodes, blocks: list[Block], primary: int, name
     usable[overlapping & overlaps] = MAX_AND_MIN
     usable[padded & (elements_of(lists[0], sides.dumps[0]) != elements_of(lists[1], sides.dumps[1]))] = ALL_BUT_MEAN
     usable[partial] = NO_STATISTIC
+    usable[(group == Group.PARAMETERS) & _adapted_on_one_side(nodes)[nodes.path[node]]] = ALL_BUT_MEAN
     slots = sides.dumps[primary].slots
     mine = leaders[primary]
     when = sides.places[primary].order[slots.record[mine.values]]
@@ -293,6 +296,26 @@ def _ordered(sides: Sides, nodes: Nodes, blocks: list[Block], primary: int, name
         usable=usable[order],
         quantity_names=names.texts,
     )
+
+
+def _adapted_on_one_side(nodes: Nodes) -> Bool:
+    """By path: modules beside which one side has an adapter and the other has none. Their weights differ where it was merged."""
+    adapters = naming().adapters
+    adapted = []
+    for side in (0, 1):
+        found: set[str] = set()
+        for path in np.unique(nodes.path[nodes.records[side].counts() > 0]).tolist():
+            parts = nodes.names[path].split(".")
+            found.update(".".join(parts[:at]) for at, part in enumerate(parts) if part in adapters)
+        adapted.append(found)
+    either = adapted[0] ^ adapted[1]
+    return np.array([bool(either) and _is_or_holds(name, either) for name in nodes.names] + [False])
+
+
+def _is_or_holds(path: str, adapted: AbstractSet[str]) -> bool:
+    """Whether the module is one of ``adapted``, or does the work of one of them."""
+    parts = {fill(part, layer_of(path), 0) for convention in conventions() for part in convention.fused.get(entry_of(path), ())}
+    return path in adapted or not parts.isdisjoint(adapted)
 
 
 def _overlapping(nodes: Nodes, names: Interner, node: Int32, quantity: Int32) -> tuple[Bool, Bool]:

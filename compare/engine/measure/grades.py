@@ -158,7 +158,9 @@ def _units(floor: Floor | None, pairs: Pairs, noise: Noise) -> Float64:
     routes = np.array([pattern_of(name)[0] == decoder().router for name in pairs.quantity_names] + [False])[pairs.quantity]
     behind = np.cumsum(routes) > 0
     coarse = np.where(noise.unit > FINE, np.maximum(BFLOAT16 / noise.unit, 1.0), 1.0)
-    unit = np.repeat(np.where(behind, profile().routed * coarse, 1.0)[:, None], 3, axis=1)
+    rules = profile()
+    raised = coarse[:, None] * np.array([rules.routed, rules.routed_extremes, rules.routed])
+    unit = np.where(behind[:, None], raised, 1.0)
     if floor is None:
         return unit
     measured = np.maximum.accumulate(np.nan_to_num(floor.measured, posinf=np.finfo(np.float64).max))

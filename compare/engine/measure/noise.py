@@ -38,6 +38,7 @@ class Profile:
     elements_jump: float
     elements: dict[str, float]
     routed: float
+    routed_extremes: float
 
 
 @lru_cache(maxsize=1)

@@ -192,8 +192,6 @@ def differences_of(pairs: Pairs, dumps: tuple[Dump, Dump], unpadded: Sequence[Un
     coarser = _coarser(left.stored_bits, right.stored_bits)
     tensor_bits = _coarser(left.tensor_bits, right.tensor_bits)
     size = (left.elements != right.elements) & (left.elements > 0) & (right.elements > 0)
-    agree = (~compared | (left.values == right.values)).all(axis=1) & compared.any(axis=1)
-    size &= (pairs.usable != MAX_AND_MIN) & ~((pairs.usable == ALL_BUT_MEAN) & agree)
     largest = np.fmax(np.abs(left.values), np.abs(right.values))
     slack = _slack(left, pairs.slots[0], dumps[0]) + _slack(right, pairs.slots[1], dumps[1])
     several = (pairs.slots[0].counts() > 1) | (pairs.slots[1].counts() > 1)
@@ -211,6 +209,9 @@ def differences_of(pairs: Pairs, dumps: tuple[Dump, Dump], unpadded: Sequence[Un
         relative = np.where(signed == 0, 0.0, np.abs(signed) / np.where(scale > 0, scale, np.nan))
         relative = np.where(compared & (signed != 0) & ~(scale > 0), np.inf, relative)
         ulps = np.where(signed == 0, 0.0, signed / np.where(unit > 0, unit, np.nan))
+    agree = (~compared | (excess == 0)).all(axis=1) & compared.any(axis=1)
+    # What can only prove equality proves nothing else; of shards that overlap the sizes say nothing.
+    size = np.where(pairs.usable == ALL_BUT_MEAN, ~agree, size & (pairs.usable != MAX_AND_MIN))
     exact = (tensor_bits == EXACT) | (coarser == EXACT)
     nonfinite = (compared & (kinds[0] != kinds[1])).any(axis=1)
     same = ~compared | (left.values == right.values) | (np.isnan(left.values) & np.isnan(right.values))
