@@ -215,7 +215,7 @@ class Recorder:
         self._stacks[place][0].append(name)
 
     def write(self, folder: Path, *, tensors: bool = False) -> None:
-        """Write dump.json, construct.json and stack.json into `folder`, which is created; with `tensors` the values too, bfloat16 as float32
+        """Write dump.json, construct.json and stack.json into `folder`, made here; with `tensors` the values too, bfloat16 as float32
         as MindSpore's dumper does."""
         folder.mkdir(parents=True, exist_ok=True)
         if tensors:
