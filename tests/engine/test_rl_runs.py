@@ -229,3 +229,57 @@ def test_what_train_against_inference_needs_is_said_where_they_stand_against_eac
     assert crossed["headline"]["en"] == "Not comparable — 22 against 12 tokens; so are all 3 parts"
     assert {"state": "ok", "path": "actor/use_remove_padding", "value": "true"} in [row["left"] for row in crossed["preconditions"]]
     assert compared(tmp_path / "left", tmp_path / "right")["findings"] == []
+
+
+def loop_of_stages(root: Path, *stages: tuple[str, str, int]) -> Path:
+    """A tree of two equal steps: (stage, dump of the corpus, rank)."""
+    for stage, name, rank in stages:
+        for step in (0, 1):
+            target = root / stage / f"step{step}" / f"rank{rank}"
+            target.mkdir(parents=True)
+            with zipfile.ZipFile(CORPUS / f"{name}.zip") as archive:
+                for member in archive.namelist():
+                    if member.endswith(".json"):
+                        (target / member.rpartition("/")[2]).write_bytes(archive.read(member))
+    return root
+
+
+def test_a_train_tree_meets_an_inference_tree_on_cards_of_its_own(tmp_path: Path) -> None:
+    """slime: other stages, other ranks, the same forward pass."""
+    left = loop_of_stages(tmp_path / "train", ("old_log_prob", "q2_train_stat", 0), ("actor_train", "q2_train_stat", 0))
+    right = loop_of_stages(tmp_path / "infer", ("generate", "q2_infer_stat", 4))
+    document = compared(left, right)
+    parts = {(part["stage"], part["step"]): part["verdict"] for part in document["parts"]}
+    assert parts == {
+        ("old_log_prob", 0): "consistent",
+        ("old_log_prob", 1): "consistent",
+        ("actor_train", 0): "left_only",
+        ("actor_train", 1): "left_only",
+    }
+    assert [(pair["left"], pair["right"], pair["reason"]) for pair in document["stage_pairs"] if pair["used"]] == [
+        ("old_log_prob", "generate", "train_infer")
+    ]
+    proposed = next(pair for pair in document["stage_pairs"] if not pair["used"])
+    assert proposed["option"] == "actor_train:generate"
+    other = compared(left, right, stage=proposed["option"])
+    assert [(part["left"]["stage"], part["right"]["stage"], part["verdict"]) for part in other["parts"]] == [
+        ("actor_train", "generate", "consistent")
+    ] * 2
+
+
+def test_within_one_loop_a_train_stage_stands_against_the_generate_stage(tmp_path: Path) -> None:
+    run = loop_of_stages(
+        tmp_path / "run", ("actor_compute_log_prob", "q2_train_stat", 0), ("actor_generate_sequences", "q2_infer_down2_stat", 0)
+    )
+    document = compared(run, run, stage="actor_compute_log_prob:actor_generate_sequences")
+    assert document["verdict"] == "diverged"
+    assert document["first"] == {
+        "key_data": None,
+        "stage": "actor_compute_log_prob",
+        "step": 0,
+        "rank": 0,
+        "module": "model.layers.2.mlp.down_proj",
+    }
+    drift = {row["stage"]: row["kind"] for row in document["drift"]}
+    assert drift == {"actor_compute_log_prob": "from_start"}
+    assert "drift_from_start" in {finding["code"] for finding in document["findings"]}
