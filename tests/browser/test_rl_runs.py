@@ -13,7 +13,7 @@ from tests.browser.conftest import Visit
 from tests.browser.landing import Landing
 from tests.browser.run_page import RunPage
 from tests.browser.test_accessibility import axe, finds_nothing
-from tests.browser.test_layout import faults
+from tests.browser.test_layout import TARGETS, faults
 from tests.browser.told import CORPUS, as_number, told
 from tests.browser.workbench import Workbench
 from tests.live import ROOT, Stack
@@ -151,6 +151,19 @@ def test_the_page_holds_at_every_width(locale: str, visit: Visit, loop: str) -> 
         expect(run.parts).to_be_visible()
         wrong += [f"{width}: {fault}" for fault in faults(page)]
     assert not wrong, "\n".join(wrong)
+
+
+def test_fingers_find_targets_of_44_pixels_on_a_phone(visit: Visit, loop: str) -> None:
+    page = visit(f"/c/{loop}", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    run = RunPage(page).arrived()
+    expect(run.values).to_be_visible()
+    targets = page.evaluate(TARGETS)
+    assert len(targets) > 20
+    small = [target for target in targets if min(target["width"], target["height"]) < 44 and not target["inText"]]
+    assert not small, "\n".join(f"{target['name']} {target['width']} x {target['height']}" for target in small)
+    run.key("responses").tap()
+    expect(run.tables).to_have_attribute("data-key", "responses")
+    expect(run.tables).to_be_in_viewport()
 
 
 def test_axe_finds_nothing_serious(visit: Visit, loop: str, axe: str) -> None:

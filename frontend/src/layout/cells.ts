@@ -17,7 +17,7 @@ export interface CellLayout {
 /** Distances between the cells of one step, the largest that fits is taken; the last is the smallest that a sign can be told in. */
 const RANK_PITCHES = [30, 24, 20, 17] as const;
 const STEP_PITCHES = [58, 44, 34, 26, 21, 17] as const;
-const PHONE_PITCH = 46;
+const PHONE_PITCH = 48;
 const STEP_GAP = 7;
 const CHARACTER = 6.6;
 

@@ -111,6 +111,7 @@ export const loop = {
     noise: "within noise",
     first: "first difference",
     later: "diverges later",
+    diverged: "diverges",
     only: "one side only",
     notComparable: "not comparable",
     failed: "failed",

@@ -111,6 +111,7 @@ export const loop: Messages["loop"] = {
     noise: "噪声以内",
     first: "首个差异",
     later: "之后的分歧",
+    diverged: "存在分歧",
     only: "仅一侧有",
     notComparable: "不可比较",
     failed: "失败",

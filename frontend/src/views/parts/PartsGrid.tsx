@@ -130,7 +130,10 @@ export function PartsGrid({ parts, first, entry, returned, names, onOpen }: Prop
     show(to);
   };
 
-  const [from, end] = width === 0 ? [0, Math.min(matrix.columns.length, 400)] : rangeOf(layout, scroll.left, available, place?.column);
+  const [from, end] =
+    width === 0
+      ? [0, Math.min(matrix.columns.length, 400)]
+      : visibleRange(layout.x, layout.cell, scroll.left, scroll.left + available, OVERSCAN);
   const rowsFrom = Math.max(0, Math.floor(scroll.top / layout.rowHeight) - 2);
   const rowsEnd = Math.min(matrix.stages.length, rowsFrom + MOST_ROWS + 5);
   const overflowing = width > 0 && layout.width > available + 1;
@@ -221,8 +224,8 @@ export function PartsGrid({ parts, first, entry, returned, names, onOpen }: Prop
                     <Breakable name={stage ?? words.noStage} />
                   </span>
                 </span>
-                {(matrix.cells[row] ?? []).slice(from, end).map((cell, at) => {
-                  const column = from + at;
+                {columnsOf(from, end, place?.row === row ? place.column : null).map((column) => {
+                  const cell = matrix.cells[row]?.[column] ?? null;
                   if (cell === null) return null;
                   const state = cellState(cell);
                   const opens = canOpen(cell.part);
@@ -266,12 +269,10 @@ export function PartsGrid({ parts, first, entry, returned, names, onOpen }: Prop
   );
 }
 
-/** The columns in sight; the one that has the focus stays, so that the focus is not lost by scrolling. */
-function rangeOf(layout: CellLayout, left: number, width: number, focused: number | undefined): readonly [number, number] {
-  const [from, end] = visibleRange(layout.x, layout.cell, left, left + width, OVERSCAN);
-  if (focused === undefined || (focused >= from && focused < end)) return [from, end];
-  const near = focused >= from - 40 && focused < end + 40;
-  return near ? [Math.min(from, focused), Math.max(end, focused + 1)] : [from, end];
+/** The columns of a row that are drawn: those in sight, and the one that has the focus, which would be lost with it. */
+function columnsOf(from: number, end: number, focused: number | null): readonly number[] {
+  const columns = Array.from({ length: end - from }, (_, at) => from + at);
+  return focused === null || (focused >= from && focused < end) ? columns : [...columns, focused];
 }
 
 interface HeadProps {

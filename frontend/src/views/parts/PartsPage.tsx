@@ -122,7 +122,11 @@ export function PartsPage({ comparison, verdict, slug, from }: Props) {
         ) : null}
       </div>
       {verdict.parts.length === 0 ? null : <PartsList parts={verdict.parts} first={first} names={names} />}
-      <RunLegend states={states} line={t.loop.legend.identical(format.count(identical), format.count(verdict.parts.length))} />
+      <RunLegend
+        states={states}
+        first={first !== null}
+        line={t.loop.legend.identical(format.count(identical), format.count(verdict.parts.length))}
+      />
     </div>
   );
 }

@@ -19,7 +19,7 @@ export function PartsSoFar({ comparison, from }: { comparison: Comparison; from:
   return (
     <div className={styles.soFar}>
       <PartsGrid parts={parts} first={null} entry={entry} returned={from !== null} names={names} onOpen={openPart} />
-      <RunLegend states={states} line={t.parts.soFar(format.count(done), format.count(parts.length))} />
+      <RunLegend states={states} first={false} line={t.parts.soFar(format.count(done), format.count(parts.length))} />
     </div>
   );
 }
