@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import zipfile
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -40,3 +42,22 @@ def test_a_dropped_tensor_pair_shows_how_far_its_elements_are_apart_and_where(wi
     if width > 600:
         bench.speak("zh")
         expect(tensors).to_contain_text("逐元素比较")
+
+
+def test_a_dropped_folder_sends_its_tensors_when_it_is_asked_to(visit: Visit, site: Stack, tmp_path: Path) -> None:
+    page = visit("/")
+    landing = Landing(page)
+    for side, archive in (("left", TRAIN), ("right", ROPE)):
+        folder = tmp_path / archive.stem
+        with zipfile.ZipFile(archive) as files:
+            files.extractall(folder)
+        landing.choose_folder(side, folder)
+        landing.ready(side)
+        landing.zone(side).get_by_role("button", name="Send the tensors too").click()
+        expect(landing.zone(side).get_by_role("button", name="Send the tensors too")).to_have_count(0)
+        landing.ready(side)
+    slug = landing.compare()
+    bench = Workbench(page).arrived()
+    evidence = json.loads(site.get(f"/api/v1/comparisons/{slug}/verdict.json").body)["first_divergence"]["evidence"]
+    assert evidence["rel_l2"] == pytest.approx(0.1177997, rel=1e-5)
+    assert "tensors: relative L2 0.1178" in bench.said()

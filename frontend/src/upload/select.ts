@@ -22,10 +22,10 @@ export interface Selection {
 
 /**
  * Json files and archives are sent, the key data of an RL run with its request logs and configuration, and without a dump among them the
- * database that msprobe graph_visualize made of one. Tensors stay: they are a thousand times the size of the statistics. Hidden files and
- * what an operating system adds (`__MACOSX`) are never sent.
+ * database that msprobe graph_visualize made of one. Tensors stay unless they are asked for: they are a thousand times the size of the
+ * statistics. Hidden files and what an operating system adds (`__MACOSX`) are never sent.
  */
-export function select(files: readonly GatheredFile[]): Selection {
+export function select(files: readonly GatheredFile[], withTensors = false): Selection {
   const send: GatheredFile[] = [];
   const tensors: GatheredFile[] = [];
   const other: GatheredFile[] = [];
@@ -39,7 +39,9 @@ export function select(files: readonly GatheredFile[]): Selection {
   }
   const holdsDump = send.some(({ path }) => ARCHIVE.test(path) || DUMP.test(path));
   (holdsDump ? other : send).push(...databases);
-  return { send, tensors, other, name: nameOf(send) };
+  const name = nameOf(send);
+  if (withTensors) return { send: [...send, ...tensors], tensors: [], other, name };
+  return { send, tensors, other, name };
 }
 
 /** Key data, request logs and a YAML configuration of an RL run. */

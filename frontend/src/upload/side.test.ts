@@ -65,6 +65,15 @@ describe("one side of the landing page", () => {
     expect(upload.view()).toMatchObject({ phase: "sending", about: { files: 1, peek: { task: "statistics", level: "L0", steps: 1 } } });
   });
 
+  it("leaves tensors until they are asked for, then sends the whole folder again", async () => {
+    const tensor = { path: "fsdp-1130/step0/rank0/dump_tensor_data/a.pt", file: new File(["1234"], "a.pt") };
+    const { upload } = setup();
+    await upload.take([dump, tensor]);
+    expect(upload.view()).toMatchObject({ about: { files: 1, tensors: { count: 1, bytes: 4 } } });
+    await upload.sendTensors();
+    expect(upload.view()).toMatchObject({ phase: "sending", name: "fsdp-1130", about: { files: 2, tensors: { count: 0 } } });
+  });
+
   it("refuses a folder without a dump or archive in a sentence, and takes another in its place", async () => {
     const { upload, sent } = setup();
     await upload.take([{ path: "notes/a.txt", file: new File(["a"], "a.txt") }]);

@@ -42,6 +42,7 @@ export class SideUpload {
   private readonly listeners = new Set<() => void>();
   private current: SideView = { phase: "empty" };
   private files: readonly GatheredFile[] = [];
+  private withTensors = false;
   private transfer: Transfer | null = null;
   /** Each drop gets a number: what an earlier one still has under way is ignored. */
   private turn = 0;
@@ -75,11 +76,12 @@ export class SideUpload {
   }
 
   /** Takes files whose paths are known, and begins to send. */
-  async take(files: readonly GatheredFile[]): Promise<void> {
+  async take(files: readonly GatheredFile[], withTensors = false): Promise<void> {
     this.clear();
     const turn = this.turn;
     this.files = files;
-    const selection = select(files);
+    this.withTensors = withTensors;
+    const selection = select(files, withTensors);
     const about = await contents(selection);
     if (turn !== this.turn) return;
     if (selection.send.length === 0) {
@@ -101,7 +103,17 @@ export class SideUpload {
 
   /** Tries again what was refused, with the same files. */
   async again(): Promise<void> {
-    await this.take(this.files);
+    await this.take(this.files, this.withTensors);
+  }
+
+  /** Sends the same files again as another run, their tensors too; the server keeps equal content once. */
+  async sendTensors(): Promise<void> {
+    await this.take(this.files, true);
+  }
+
+  /** What was dropped, as long as this page holds it: after a reload it does not. */
+  held(): readonly GatheredFile[] {
+    return this.files;
   }
 
   remove(): void {
@@ -111,8 +123,9 @@ export class SideUpload {
   }
 
   /** Takes over what another side holds; the caller gives it in turn what this one held. */
-  put(view: SideView): void {
+  put(view: SideView, files: readonly GatheredFile[] = []): void {
     this.clear();
+    this.files = files;
     this.publish(view);
   }
 
@@ -232,8 +245,9 @@ export function isSettled(view: SideView): boolean {
 export function swapSides(left: SideUpload, right: SideUpload): void {
   const [onLeft, onRight] = [left.view(), right.view()];
   if (!isSettled(onLeft) || !isSettled(onRight)) return;
-  left.put(onRight);
-  right.put(onLeft);
+  const [leftFiles, rightFiles] = [left.held(), right.held()];
+  left.put(onRight, rightFiles);
+  right.put(onLeft, leftFiles);
 }
 
 /** Outside React: an upload goes on while the reader looks at something else. */

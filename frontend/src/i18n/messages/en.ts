@@ -190,6 +190,8 @@ export const en = {
     } as Record<string, string>,
     missingOther: (name: string) => `no ${name}`,
     files2: (count: number, text: string, size: string) => `${plural(count, text, "file", "files")}, ${size}`,
+    sendTensors: "Send the tensors too",
+    sendTensorsHint: "With tensors on both sides, values are compared element by element",
     asideTensors: (count: number, text: string, size: string) => `${plural(count, text, "tensor file", "tensor files")}, ${size}`,
     asideOther: (count: number, text: string) => `${plural(count, text, "other file", "other files")}`,
     asideFiles: (count: number, text: string) => `${plural(count, text, "file", "files")}`,

@@ -185,6 +185,8 @@ export const zh: Messages = {
     },
     missingOther: (name) => `缺少 ${name}`,
     files2: (_count, text, size) => `${text} 个文件，${size}`,
+    sendTensors: "也上传张量",
+    sendTensorsHint: "两侧都有张量时逐元素比较",
     asideTensors: (_count, text, size) => `${text} 个张量文件，${size}`,
     asideOther: (_count, text) => `${text} 个其他文件`,
     asideFiles: (_count, text) => `${text} 个文件`,

@@ -27,7 +27,7 @@ export function Preflight({ side, view, run, canSwap }: Props) {
       ) : (
         <ServerFacts side={side} inventory={inventory} sha256={run?.sha256 ?? ""} canSwap={canSwap} />
       )}
-      {about === null ? null : <AsideFacts about={about} />}
+      {about === null ? null : <AsideFacts side={side} about={about} />}
     </dl>
   );
 }
@@ -117,12 +117,23 @@ function ServerAside({ inventory }: { inventory: Inventory }) {
 }
 
 /** What this page did not send. */
-function AsideFacts({ about }: { about: Contents }) {
+function AsideFacts({ side, about }: { side: Side; about: Contents }) {
   const { t, format } = useI18n();
   const { tensors, other } = about;
   const parts = [
     tensors.count > 0 ? t.card.asideTensors(tensors.count, format.count(tensors.count), bytes(tensors.bytes)) : null,
     other.length > 0 ? t.card.asideOther(other.length, format.count(other.length)) : null,
   ].filter((part) => part !== null);
-  return parts.length === 0 ? null : <Fact name={t.card.notSent}>{parts.join(t.common.comma)}</Fact>;
+  if (parts.length === 0) return null;
+  const canSend = tensors.count > 0 && sides[side].held().length > 0;
+  return (
+    <Fact name={t.card.notSent}>
+      {parts.join(t.common.comma)}{" "}
+      {canSend ? (
+        <Button look="link" title={t.card.sendTensorsHint} onClick={() => void sides[side].sendTensors()}>
+          {t.card.sendTensors}
+        </Button>
+      ) : null}
+    </Fact>
+  );
 }
