@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from compare.engine.align.conventions import decoder
+from compare.engine.align.canonical import entry_of, layer_of, naming
+from compare.engine.align.conventions import conventions, decoder, fill
+from compare.engine.diagnose.advice import advice_for
 from compare.engine.diagnose.case import Case
 from compare.engine.diagnose.origins import Kind, Origin
 from compare.engine.diagnose.words import Text, both, number, percent
 from compare.engine.measure.statistics import MAX, MEAN, MIN, NORM
-from compare.engine.model import JsonObject
+from compare.engine.measure.ulp import EXACT, significand_bits
+from compare.engine.model import Direction, JsonObject, Leaf
 
+LEAST_PLAIN_BITS = 8  # fewer significand bits than bf16: a quantised tensor
+ROTATION_ROUNDING = 3.0  # units of rounding by which a Norm may move through a rotation
 FACTORS = {0.5: "1/2", 2.0: "2", 0.7071: "1/√2", 1.4142: "√2", 0.25: "1/4", 4.0: "4", 0.125: "1/8", 8.0: "8"}
 
 
@@ -22,14 +27,16 @@ class Cause:
     code: str
     score: float
     text: Text
+    advice: Text | None = None  # what would tell it from the others
 
     def document(self) -> JsonObject:
-        return {"code": self.code, "score": self.score, "text": self.text}
+        return {"code": self.code, "score": self.score, "text": self.text, "advice": self.advice}
 
 
 def causes_of(case: Case, origin: Origin) -> list[Cause]:
     """Most likely first."""
-    found = [cause for rule in RULES for cause in rule(case, origin)]
+    modules = [name.removeprefix("Module.") for side in (0, 1) for name in case.pair_records(origin.pair, side)]
+    found = [replace(cause, advice=advice_for(cause.code, modules)) for rule in RULES for cause in rule(case, origin)]
     return sorted(found, key=lambda cause: -cause.score)
 
 
@@ -204,6 +211,115 @@ def _routing(case: Case, origin: Origin) -> Iterator[Cause]:
     )
 
 
+def _dtype(case: Case, origin: Origin) -> Iterator[Cause]:
+    """Another dtype on the two sides, told from the elements' own precision."""
+    if origin.kind in (Kind.WEIGHTS, Kind.NONFINITE):
+        return
+    bits = [int(side.tensor_bits[origin.pair]) for side in case.differences.sides]
+    if bits[0] == bits[1] or not all(bits):
+        return
+    names = [{8: "bf16", 11: "fp16", 24: "fp32", 53: "fp64"}.get(count, "fp8") for count in bits]
+    code, score = ("quantised", 0.6) if min(bits) < LEAST_PLAIN_BITS else ("other_dtype", 0.35)
+    yield Cause(
+        code,
+        score,
+        both(f"the tensor is {names[0]} on the left and {names[1]} on the right", f"该张量左侧为 {names[0]}，右侧为 {names[1]}"),
+    )
+
+
+def _adapter(case: Case, origin: Origin) -> Iterator[Cause]:
+    """One side has an adapter beside the module at fault."""
+    if origin.kind is not Kind.ORIGIN:
+        return
+    names = case.nodes.names
+    there = []
+    for side in (0, 1):
+        held = np.unique(case.nodes.path[case.nodes.records[side].counts() > 0]).tolist()
+        there.append(any(_is_adapter(names[path], origin.module) for path in held))
+    if there[0] == there[1]:
+        return
+    name, zh = (("left", "左侧"), ("right", "右侧"))[0 if there[0] else 1]
+    yield Cause(
+        "adapter_not_merged",
+        0.6,
+        both(
+            f"only the {name} side runs an adapter here: it was not merged into the other side's weight, or with another scale",
+            f"此处只有{zh}运行适配器：另一侧没有把它合并进权重，或缩放系数不同",
+        ),
+    )
+
+
+def _is_adapter(path: str, module: str) -> bool:
+    """Whether a path names an adapter of the module, or of one that the module does the work of."""
+    parts = path.split(".")
+    at = next((place for place, part in enumerate(parts) if part in naming().adapters), None)
+    if at is None:
+        return False
+    whole = ".".join(parts[:at])
+    fused = {fill(part, layer_of(module), 0) for one in conventions() for part in one.fused.get(entry_of(module), ())}
+    return whole == module or whole in fused
+
+
+def _rotation(case: Case, origin: Origin) -> Iterator[Cause]:
+    """A rotation keeps the Norm: a side whose rotated query has another Norm than what went in has a faulty kernel, whatever the other
+    side does. Only where the whole head is rotated, in one and the same module."""
+    quantity = case.quantity(origin.pair) or ""
+    if origin.kind in (Kind.WEIGHTS, Kind.NONFINITE) or not quantity.startswith(("rotated_query.", "rotated_key.", "context.")):
+        return
+    call, layer = case.call(origin.pair), int(case.layer[origin.pair])
+    for part in ("query", "key"):
+        before = next((pair for name in ("normed_", "") if (pair := case.representative(call, f"{name}{part}.{layer}")) is not None), None)
+        after = case.representative(call, f"rotated_{part}.{layer}")
+        if before is None or after is None:
+            continue
+        for side, (name, zh) in enumerate((("left", "左侧"), ("right", "右侧"))):
+            values = case.differences.sides[side]
+            norms = float(values.values[before, NORM]), float(values.values[after, NORM])
+            same_size = values.elements[before] == values.elements[after]
+            if same_size and abs(norms[1] / norms[0] - 1) > ROTATION_ROUNDING * float(case.noise.unit[after]):
+                yield Cause(
+                    "rotation_breaks_norms",
+                    0.8,
+                    both(
+                        f"on the {name} side the rotated {part} has Norm {number(norms[1])} where {number(norms[0])} went in: a rotation "
+                        "keeps it",
+                        f"{zh}旋转后的 {part} 的 Norm 为 {number(norms[1])}，旋转前为 {number(norms[0])}：旋转不应改变它",
+                    ),
+                )
+                return
+
+
+def _positions(case: Case, origin: Origin) -> Iterator[Cause]:
+    """Positions in a floating dtype stop being integers beyond its precision."""
+    if _noise_role(case, origin) not in ("attention", "linear") or origin.kind in (Kind.WEIGHTS, Kind.NONFINITE):
+        return
+    for side, dump in enumerate(case.dumps):
+        named = np.array([name.rpartition(".")[2] in ("positions", "position_ids") for name in dump.slot_names] or [False])
+        rows = np.flatnonzero(named[dump.slots.name] & (dump.slots.leaf == Leaf.TENSOR))
+        if len(rows) and significand_bits(dump.dtypes[int(dump.slots.dtype[rows[0]])]) != EXACT:
+            name, zh = (("left", "左侧"), ("right", "右侧"))[side]
+            dtype = dump.dtypes[int(dump.slots.dtype[rows[0]])].removeprefix("torch.")
+            yield Cause(
+                "positions_rounded",
+                0.7,
+                both(
+                    f"positions are {dtype} on the {name} side: large ones are no longer whole numbers",
+                    f"{zh}的位置编号是 {dtype}：较大的编号已不是整数",
+                ),
+            )
+            return
+
+
+def _gradient(case: Case, origin: Origin) -> Iterator[Cause]:
+    if case.pairs.direction[origin.pair] != Direction.BACKWARD:
+        return
+    yield Cause(
+        "gradient_only",
+        0.6,
+        both("the forward pass agrees, only gradients differ from here on", "前向一致，从此处起只有梯度不同"),
+    )
+
+
 RULES: tuple[Callable[[Case, Origin], Iterator[Cause]], ...] = (
     _weights,
     _factor,
@@ -213,6 +329,11 @@ RULES: tuple[Callable[[Case, Origin], Iterator[Cause]], ...] = (
     _residual,
     _reduction,
     _routing,
+    _dtype,
+    _adapter,
+    _rotation,
+    _positions,
+    _gradient,
     _linear,
     _nonfinite,
 )

@@ -162,6 +162,7 @@ def _summary(document: JsonObject) -> str:
         place = f"pair {origin['order'] + 1} of {origin['of']}, confidence {origin['confidence']}"
         lines.append(f"  {origin['kind']}: {origin['module']} {origin['slot']} ({place})")
         lines += [f"    {cause['text']['en']} ({cause['score']:.2f})" for cause in origin["causes"][:3]]
+        lines += [f"    next: {cause['advice']['en']}" for cause in origin["causes"][:1] if cause.get("advice")]
     failed = [premise["code"] for premise in document.get("premises") or [] if premise["state"] == "failed"]
     if failed:
         lines.append(f"  failed premises: {', '.join(failed)}")

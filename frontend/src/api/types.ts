@@ -153,6 +153,8 @@ export interface Cause {
   readonly code: string;
   readonly score: number;
   readonly text: Bilingual;
+  /** What would tell it from the others; documents of older versions have none. */
+  readonly advice?: Bilingual | null;
 }
 
 export interface Origin {

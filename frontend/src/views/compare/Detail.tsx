@@ -280,7 +280,10 @@ function Causes({ origin }: { origin: Origin }) {
       <ul>
         {origin.causes.map((cause) => (
           <li key={cause.code} className={styles.cause}>
-            <span>{cause.text[language]}</span>
+            <span>
+              {cause.text[language]}
+              {cause.advice ? <small> {cause.advice[language]}</small> : null}
+            </span>
             <span className={styles.meter} aria-hidden="true">
               <i style={{ width: `${Math.round(Math.min(1, Math.max(0, cause.score)) * 100)}%` }} />
             </span>

@@ -1,0 +1,55 @@
+"""What may be behind an origin, and what to try next."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from compare.engine.diagnose import advice, causes
+from compare.engine.diagnose.advice import advice_for
+from compare.engine.options import Options
+from compare.engine.pipeline import compare_paths
+from tests.engine.build import verdict
+from tests.simulator import scenarios, simulate
+
+
+def test_every_cause_says_what_to_try_next() -> None:
+    source = Path(causes.__file__).read_text("utf-8")
+    codes = set(re.findall(r'Cause\(\s*"([a-z_]+)"', source)) | {"quantised", "other_dtype"}
+    assert len(codes) > 15
+    assert codes <= set(advice.ADVICE), codes - set(advice.ADVICE)
+    for text in advice.ADVICE.values():
+        assert text["en"].strip()
+        assert any("\u4e00" <= letter <= "\u9fff" for letter in text["zh"])
+
+
+def test_a_next_step_names_the_modules_as_the_dumper_takes_them() -> None:
+    text = advice_for("linear_computation", ["model.layers.0.mlp.down_proj.Linear.forward.0"])
+    assert text is not None
+    assert '"list": ["model.layers.0.mlp.down_proj.Linear.forward.0"]' in text["en"]
+    assert advice_for("unheard_of", []) is None
+
+
+def test_a_wrong_epsilon_is_told_with_the_setting_to_compare() -> None:
+    first = verdict("q2_train_stat", "q2_infer_eps_stat")["first_divergence"]
+    assert first["causes"][0]["code"] == "norm_epsilon"
+    assert "rms_norm_eps" in first["causes"][0]["advice"]["en"]
+    assert "dump_after_load" in first["causes"][0]["advice"]["zh"]
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("fault_moe_routing_shifted", "expert_routing"),
+        ("fault_tp2_unreduced", "reduction_missing"),
+        ("same_gradient_scaled", "gradient_only"),
+        ("fault_mask_fp32_against_bf16", "other_dtype"),
+    ],
+)
+def test_a_fault_is_told_with_its_cause(name: str, code: str, tmp_path: Path) -> None:
+    pair = simulate(next(scenario for scenario in scenarios() if scenario.name == name), tmp_path / name)
+    first = compare_paths([pair.left], [pair.right], Options()).document["first_divergence"]
+    assert code in {cause["code"] for cause in first["causes"]}
+    assert all(0 < cause["score"] < 1 for cause in first["causes"])
