@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import subprocess
@@ -281,3 +282,25 @@ def test_left_padding_without_tensors_is_a_failed_premise(tmp_path: Path) -> Non
     document = compare_paths([sides[0]], [sides[1]], Options()).document
     assert document["verdict"] == "not_comparable"
     assert {premise["code"]: premise["state"] for premise in document["premises"]}["length"] == "failed"
+
+
+def test_the_pair_table_has_msprobes_columns_of_tensors(tmp_path: Path) -> None:
+    """In its order; a row without tensors says unsupported, and NaN on one side is never a pass."""
+    place = tmp_path / "table.csv"
+    command = [sys.executable, "manage.py", "compare", str(TRAIN), str(CORPUS / "q2_infer_nan3_tensor.zip"), "--table", str(place)]
+    assert subprocess.run(command, cwd=ROOT, check=False, capture_output=True, timeout=120).returncode == 1
+    with place.open(newline="", encoding="utf-8-sig") as file:
+        rows = list(csv.DictReader(file))
+    header = list(rows[0])
+    begin = header.index("Bench Requires_grad") + 1
+    metrics = ["Cosine", "EucDist", "MaxAbsErr", "MaxRelativeErr", "One Thousandth Err Ratio", "Five Thousandths Err Ratio"]
+    assert header[begin : begin + 6] == metrics
+    assert header[begin + 6] == "NPU max"
+    assert "Data_name" in header
+    attention = next(row for row in rows if "layers.0.self_attn.attn" in row["Bench Name"] and row["Bench Name"].endswith(".output.0"))
+    assert float(attention["MaxAbsErr"]) == 0.0078125  # torch's figure
+    assert float(attention["Cosine"]) == pytest.approx(0.999998986, abs=1e-6)
+    misplaced = [row for row in rows if row["Cosine"] == "N/A"]
+    assert misplaced
+    assert all(row["Result"] != "pass" for row in misplaced)
+    assert {row["Cosine"] for row in rows if row["Bench Name"] == "N/A"} == {"unsupported"}

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from compare.engine.align.explain import CODES, Explanation
 from compare.engine.diagnose.reasons import UNPAIRED
 from compare.engine.exports.finished import Finished, FinishedCase, FinishedPart, Table
+from compare.engine.exports.tensor_columns import DATA_NAME, TENSORS, data_names, has_tensors, tensor_columns
 from compare.engine.mapping.rules import slot_name
 from compare.engine.model import Dump, Group, Int32, Int64, Leaf, Statistic
 
@@ -87,15 +88,19 @@ Cells = list[Any]  # one column of a chunk: text, int, float
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which of msprobe's columns there are: checksums where both sides wrote them, statistics where any were written."""
+    """Which of msprobe's columns there are: checksums where both sides wrote them, statistics where any were written; where tensors were
+    compared, the figures of their elements stand in place of the differences of statistics.
+    """
 
     checksums: bool
     statistics: bool
+    tensors: bool
 
     @property
     def header(self) -> tuple[str, ...]:
-        measured = (*(CHECKSUMS if self.checksums else ()), *((*DIFFERENCES, *STATISTICS) if self.statistics else ()))
-        return (*BASIC, *measured, *TAIL, *OURS)
+        apart = TENSORS if self.tensors else DIFFERENCES
+        measured = (*(CHECKSUMS if self.checksums else ()), *((*apart, *STATISTICS) if self.statistics else ()))
+        return (*BASIC, *measured, *TAIL, *((DATA_NAME,) if self.tensors else ()), *OURS)
 
 
 class PairTable:
@@ -106,7 +111,8 @@ class PairTable:
         dumps = [case.dumps for _, _, cases in self._parts for case in cases]
         checksums = bool(dumps) and all(any(_has_checksums(pair[side]) for pair in dumps) for side in (0, 1))
         statistics = not checksums or any(bool(np.asarray(dump.slots.present).any()) for pair in dumps for dump in pair)
-        self._layout = Layout(checksums, statistics)
+        tensors = any(has_tensors(case.pairs) for _, _, cases in self._parts for case in cases)
+        self._layout = Layout(checksums, statistics or tensors, tensors)
         self.header = self._layout.header
 
     def chunks(self) -> Iterator[list[Cells]]:
@@ -203,7 +209,7 @@ class _CaseTable:
         if self.layout.statistics:
             values = [end.values() for end in ends]
             text = [end.statistics() for end in ends]
-            columns += _differences(values, text)
+            columns += tensor_columns(self.pairs, rows.pair) if self.layout.tensors else _differences(values, text)
             columns += [*text[0], *text[1]]
             odd = self._odd(rows)
         explanations = self._explanations(rows)
@@ -211,7 +217,8 @@ class _CaseTable:
         results = [
             "warning" if word == "pass" and nan else word for word, nan in zip(map(RESULTS.__getitem__, grades), odd.tolist(), strict=True)
         ]
-        return [*columns, grad, results, messages, *self._ours(rows, grades, explanations)]
+        names = [data_names(self.case.dumps, [end.first for end in ends])] if self.layout.tensors else []
+        return [*columns, grad, results, messages, *names, *self._ours(rows, grades, explanations)]
 
     def _odd(self, rows: _Rows) -> NDArray[np.bool_]:
         """Pairs with a NaN or Inf that was written, and is not the lack of a statistic."""
