@@ -24,6 +24,8 @@ const AXIS = 44;
 const FOOT = 16;
 /** Below so many decades nothing is told apart from nothing. */
 const DECADES = 5;
+/** A few values are bars all the same, not fields. */
+const WIDEST = 28;
 
 /** `plain`: positions either differ or not, so there is no axis. */
 export function positionScale(sizes: Float64Array, width: number, height: number, plain: boolean): PositionScale {
@@ -67,9 +69,10 @@ export function positionBars(scale: PositionScale, sizes: Float64Array): readonl
   });
   const bars: PositionBar[] = [];
   if (pitch >= 1) {
-    const width = Math.max(1, pitch >= 3 ? pitch - 1 : pitch);
+    const width = Math.min(WIDEST, Math.max(1, pitch >= 3 ? pitch - 1 : pitch));
+    const inset = width === WIDEST ? (pitch - width) / 2 : 0;
     sizes.forEach((size, position) => {
-      if (size > 0) bars.push(bar(scale.left + position * pitch, width, size));
+      if (size > 0) bars.push(bar(scale.left + position * pitch + inset, width, size));
     });
     return bars;
   }

@@ -4,6 +4,7 @@ import { useI18n } from "../../i18n";
 import { figure, number, percent } from "../../i18n/format";
 import { driftScale, linePath } from "../../layout/drift";
 import { useSize } from "../compare/use-size";
+import { Breakable } from "./Breakable";
 import styles from "./drift.module.css";
 import tables from "./tables.module.css";
 
@@ -34,8 +35,8 @@ export function Drift({ lines, first }: Props) {
           const marked = line.key !== null ? line.key === first.key : first.key === null && line.stage === first.stage;
           return (
             <li key={`${line.key} ${line.stage}`} className={styles.line} data-first={marked}>
-              <span className={styles.name} title={name}>
-                {name}
+              <span className={styles.name}>
+                <Breakable name={name} />
               </span>
               <div ref={at === 0 ? box : undefined} className={styles.plot}>
                 <Line line={line} width={width} name={name} />
@@ -43,13 +44,18 @@ export function Drift({ lines, first }: Props) {
               <span className={styles.last} title={words.measure[line.measure]}>
                 {textAt(line, line.values.length - 1)}
               </span>
-              <span className={styles.text}>{line.text[language]}</span>
+              <span className={styles.text}>{withoutName(line.text[language], name)}</span>
             </li>
           );
         })}
       </ul>
     </section>
   );
+}
+
+/** The sentence is written to stand alone and begins with the name, which stands beside it here. */
+function withoutName(text: string, name: string): string {
+  return text.startsWith(name) ? text.slice(name.length).replace(/^[:：]\s*/, "") : text;
 }
 
 function textAt({ measure, values }: DriftLine, at: number): string {

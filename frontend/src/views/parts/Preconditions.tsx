@@ -27,6 +27,8 @@ export function Preconditions({
   const holding = sorted.filter((one) => rank(one) === 2).length;
   const unknown = sorted.filter((one) => rank(one) === 3).length;
   const shown = all ? sorted : sorted.filter((one) => rank(one) < 2);
+  // Nothing to compare side by side where no configuration says anything.
+  const sides = shown.length === 0 ? [] : (["left", "right"] as const);
   return (
     <section className={styles.section} aria-label={words.title}>
       <table className={styles.table}>
@@ -35,7 +37,7 @@ export function Preconditions({
             <th scope="col">
               <h2>{words.title}</h2>
             </th>
-            {(["left", "right"] as const).map((side) => (
+            {sides.map((side) => (
               <th key={side} scope="col" className={styles.side} title={names[side]}>
                 <SideMark side={side} /> {names[side]}
               </th>
