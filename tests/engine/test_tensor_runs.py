@@ -304,3 +304,19 @@ def test_the_pair_table_has_msprobes_columns_of_tensors(tmp_path: Path) -> None:
     assert misplaced
     assert all(row["Result"] != "pass" for row in misplaced)
     assert {row["Cosine"] for row in rows if row["Bench Name"] == "N/A"} == {"unsupported"}
+
+
+def test_copies_on_two_ranks_that_differ_in_one_bit_are_named(tmp_path: Path) -> None:
+    """Their statistics agree; only the elements tell."""
+    files = dict(members(CORPUS / "q2_infer_tp2_tensor.zip"))
+    assert "ranks_disagree" not in codes(compare_paths([TRAIN], [CORPUS / "q2_infer_tp2_tensor.zip"], Options()).document)
+    name = f"dump_tensor_data/{O_PROJ}.output.0.pt"
+    with zipfile.ZipFile(io.BytesIO(files[f"step0/rank0/{name}"])) as held:
+        record = next(record for record in held.namelist() if "/data/" in record)
+        bits = np.frombuffer(held.read(record), np.uint16).copy()
+    values = (bits.astype(np.uint32) << 16).view(np.float32).reshape(12, 64)
+    other = values.copy()
+    other[3, 5] = np.nextafter(other[3, 5], np.float32(np.inf))
+    files |= {f"step0/rank0/{name}": npy(values), f"step0/rank1/{name}": npy(other)}
+    document = compare_paths([TRAIN], [as_zip(files, tmp_path / "right")], Options()).document
+    assert finding(document, "ranks_disagree")["modules"] == ["model.layers.1.self_attn.o_proj"]

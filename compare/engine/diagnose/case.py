@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -16,6 +16,7 @@ from compare.engine.align.nodes import NodeKind, Nodes, Sides, nodes_of, sides_o
 from compare.engine.align.pairs import Pairs, Reason, pairs_of
 from compare.engine.ingest import Progress
 from compare.engine.mapping.rules import MappingRules
+from compare.engine.measure.elements.copies import copies_apart
 from compare.engine.measure.elements.padding import padding_of
 from compare.engine.measure.elements.table import elements_of, has_tensors
 from compare.engine.measure.elements.unpadded import unpadded_of
@@ -158,6 +159,8 @@ def build_case(
     spent["align_s"] += aligned - begin
     watch("measure", 0.0, {"pairs": len(pairs)})
     differences = _measured(sides, nodes, pairs, held, watch)
+    if held is not None and differences.tensors is not None:
+        pairs = replace(pairs, disagree=pairs.disagree | copies_apart(pairs, sides, held))
     watch("measure", 0.8, {"pairs": len(pairs)})
     noise = noise_of(pairs, differences)
     layer = nodes.layer[pairs.node] if len(pairs) else np.zeros(0, np.int32)
