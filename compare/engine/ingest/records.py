@@ -357,7 +357,8 @@ class _Reader:
                 self.slots.add(self.slots.names[name], leaves.from_json(value))
             else:
                 inner = dict(value)
-                if isinstance(inner.pop("class_type", None), str) and "tensor" in inner:  # P2POp: its tensor stands for it
+                if isinstance(inner.get("class_type"), str) and "tensor" in inner:  # P2POp: its tensor stands for it
+                    del inner["class_type"]
                     self._walk(name, inner.pop("tensor"))
                 for key, item in inner.items():
                     self._walk(f"{name}.{whole_characters(key)}", item)

@@ -99,6 +99,14 @@ def test_every_kind_of_leaf_is_a_slot_wherever_it_stands(leaf: Any, kind: Leaf, 
         assert text in dump.texts
 
 
+def test_a_member_called_class_type_of_a_plain_dictionary_was_dropped() -> None:
+    plain = {"class_type": {"type": "torch.memory_format", "format": "torch.contiguous_format"}, "a": {"type": "int", "value": 1}}
+    named = {"class_type": "Config", "a": {"type": "int", "value": 1}}
+    dump = agree(dump_json({MODULE: call(plain, named)}))
+    names = [dump.slot_names[name] for name in dump.slots.name]
+    assert names[:4] == ["input.0.class_type", "input.0.a", "input.1.class_type", "input.1.a"]
+
+
 def test_peers_dictionaries_and_deep_lists_are_slots_by_their_path() -> None:
     dump = agree(dump_json({"Distributed.batch_isend_irecv.0.forward": call([PEER, PEER]), MODULE: call([[[[{"a": [TENSOR]}]]]])}))
     names = [dump.slot_names[name] for name in dump.slots.name]
