@@ -165,3 +165,10 @@ def test_rules_make_a_new_comparison_that_knows_the_one_before(api, down2):
 def test_an_unknown_previous_comparison_is_not_found(api, down2):
     body = {"left": down2.left_id, "right": down2.right_id, "previous": "nothing"}
     assert api.post("/api/v1/comparisons/", body, format="json").status_code == 404
+
+
+def test_a_run_of_several_steps_is_one_report_and_one_table(api):
+    several = corpus_comparison("q2_train_steps2_stat", "q2_train_steps2_pert1_stat")
+    rows = list(csv.DictReader(io.StringIO(download(api, several, "table.csv").decode())))
+    assert {row["Part"] for row in rows} == {"0", "1"}
+    assert download(api, several, "report.html").decode().count('id="part-') >= 1

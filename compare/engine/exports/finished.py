@@ -84,7 +84,7 @@ def from_memory(comparison: Comparison, mapping: str | None = None) -> Finished:
 def from_folder(folder: Path, left_run: Path, right_run: Path, mapping: str | None = None) -> Finished:
     """What ``compare_runs`` wrote; arrays are memory-mapped."""
     document: JsonObject = json.loads((folder / "verdict.json").read_text("utf-8"))
-    numbers = sorted(int(part.name) for part in (folder / "parts").iterdir())
+    numbers = sorted(int(part.name) for part in (folder / "parts").glob("*"))
     rows = document.get("parts") or [_only_row(document, n) for n in numbers]
     parts = []
     for row in rows:
