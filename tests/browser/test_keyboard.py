@@ -9,6 +9,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visit
 from tests.browser.workbench import Workbench
+from tests.live import until
 
 # A text field's ring may be drawn by the box around it, as an outline or as a border that a shadow doubles; the tree's by its active row.
 FOCUS = """(() => {
@@ -77,13 +78,13 @@ def test_a_filter_is_typed_kept_and_left_with_keys(visit: Visit, compared: dict[
     page.keyboard.press("Enter")
     expect(bench.tree).to_be_focused()
     expect(page.locator("output")).to_have_text(re.compile(r"^\d+ of [\d,]+ rows$"))
-    found = [row for row in bench.rows() if row.open is None]
-    assert found
-    assert {row.name for row in found} <= {"norm", "input_layernorm", "post_attention_layernorm"}
+    norms = {"norm", "input_layernorm", "post_attention_layernorm"}
+    # The rows are drawn after the count is said.
+    until("only norms are listed", lambda: set() < {row.name for row in bench.rows() if row.open is None} <= norms)
     expect(page).to_have_url(re.compile(r"q=grade%3Enoise\+class:RMSNorm$"))
     page.keyboard.press("Escape")
     expect(page.locator("output")).to_be_hidden()
-    assert names(bench) == before
+    until("all rows are back", lambda: names(bench) == before)
     page.keyboard.press("/")
     page.keyboard.type("layer:9..1")
     expect(page.get_by_text("“9..1” is no layer: write 3, 3..7, 3.. or 3,5")).to_be_visible()
