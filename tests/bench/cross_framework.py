@@ -1,6 +1,7 @@
 """Writes a large pair across frameworks: a Hugging Face dump of level mix (API calls) against a vLLM dump of level L0.
 
-80 layers × 20 micro-batches are about 70 000 records on the training side and 19 000 on the engine's. Every tensor of the decoder is one
+80 layers × 20 micro-batches are about 138 000 records on the training side, forward and backward, and 19 000 on the engine's, which has no
+backward pass. Every tensor of the decoder is one
 set of drawn statistics that both sides write, each under its own names, fused and unfused, so that the verdict is known: the engine's MLP
 output in layer `fault` is off, and with it everything after it. Numbers are drawn, only names and sizes are real.
 """
@@ -134,6 +135,12 @@ class _Side:
         self.stack.append(name)
 
 
+def _backward(name: str) -> str:
+    """``….forward.3`` → ``….backward.3`` of a module, ``….3.forward`` → ``….3.backward`` of an API call."""
+    head, _, tail = name.rpartition("forward")
+    return f"{head}backward{tail}"
+
+
 class _Train(_Side):
     """Hugging Face names, [1, T, H], one projection a module, API calls."""
 
@@ -147,7 +154,19 @@ class _Train(_Side):
         number = self.calls[name] = self.calls.get(name, -1) + 1
         self.record(f"{name}.{number}.forward", parent, given, out)
 
+    def record(self, name: str, parent: str | None, given: list[str], out: list[str], more: str = "") -> None:
+        super().record(name, parent, given, out, more)
+        self.made.append((name, parent, given, out))
+
     def run(self) -> None:
+        self.made: list[tuple[str, str | None, list[str], list[str]]] = []
+        self.forward()
+        for name, parent, given, out in reversed(self.made):
+            backward = _backward(name)
+            self.records.append(f'"{backward}": {{"input": [{", ".join(out)}], "output": [{", ".join(given)}]}}')
+            self.construct.append(f'"{backward}": ' + ("null" if parent is None else f'"{_backward(parent)}"'))
+
+    def forward(self) -> None:
         batch, layers = self.batch, self.extent.layers
         root, model = f"Module.Qwen2ForCausalLM.forward.{batch}", f"Module.model.Qwen2Model.forward.{batch}"
         ids = TOKEN_IDS.format(f"[1, {TOKENS}]")

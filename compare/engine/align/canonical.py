@@ -128,6 +128,7 @@ def inner_of(path: str) -> int:
     return numbers[1] if len(numbers) > 1 else -1
 
 
+@lru_cache(maxsize=1 << 16)
 def template_of(path: str) -> str:
     """``model.layers.3.mlp`` → ``model.layers.<n>.mlp``."""
     parts = path.split(".")
@@ -138,6 +139,7 @@ def template_of(path: str) -> str:
     return ".".join(parts)
 
 
+@lru_cache(maxsize=1 << 16)
 def entry_of(path: str) -> str:
     """The key of a vocabulary file: the template, with a second number as ``<e>`` (``model.layers.<n>.mlp.experts.<e>.gate_proj``)."""
     head, sign, tail = template_of(path).partition("<n>")
