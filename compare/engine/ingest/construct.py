@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
 from typing import TypeAlias
 
@@ -142,12 +142,12 @@ def parents(records: RecordColumns, construct: Construct) -> Int32:
             parent[row] = from_names.parent(row)
             if construct.entries and row < recorded and kind[row] in (RecordKind.MODULE, RecordKind.API):
                 construct.notes.not_in_construct(names[row])
-    cut = _cut_cycles(parent)
+    cut = _cut_cycles(parent, range(len(parent)))
     for row in sorted(cut):
         construct.notes.circle(names[row])
     if construct.entries:
-        _borrow_from_forward(records.rows, names, kind, direction, parent, cut)
-        _cut_cycles(parent)
+        borrowed = _borrow_from_forward(records.rows, names, kind, direction, parent, cut)
+        _cut_cycles(parent, borrowed)  # what was told stays, what was borrowed gives way
     return np.array(parent, dtype=np.int32)
 
 
@@ -202,10 +202,11 @@ class _FromNames:
 
 def _borrow_from_forward(
     rows: dict[str, int], names: list[str], kind: list[int], direction: list[int], parent: array[int], cut: set[int]
-) -> None:
+) -> set[int]:
     """Backward hooks often know no parent: the backward of the forward's parent is meant, or of the nearest ancestor that has one. Rows
-    that were cut out of a circle are left as they are.
+    that were cut out of a circle are left as they are. Returns the rows that got a parent.
     """
+    borrowed: set[int] = set()
     nearest: dict[int, int] = {}  # forward row → row of the backward of its nearest ancestor that has one
     for row in range(len(parent)):
         if parent[row] != NONE or direction[row] != Direction.BACKWARD or row in cut:
@@ -224,6 +225,8 @@ def _borrow_from_forward(
         nearest.update(dict.fromkeys(climbed, found))
         if found not in (NONE, row):
             parent[row] = found
+            borrowed.add(row)
+    return borrowed
 
 
 def _other_direction(name: str, kind: int) -> str:
@@ -237,8 +240,8 @@ def _other_direction(name: str, kind: int) -> str:
     return ""
 
 
-def _cut_cycles(parent: array[int]) -> set[int]:
-    """Make a root of the lowest row of every cycle, which only a damaged file can hold; return these rows."""
+def _cut_cycles(parent: array[int], may_be_cut: Container[int]) -> set[int]:
+    """Make a root of the lowest row of every cycle that may be cut there; return these rows. Every cycle must hold one."""
     roots: set[int] = set()
     rows = len(parent)
     above = np.array(parent, dtype=np.int32)
@@ -254,7 +257,8 @@ def _cut_cycles(parent: array[int]) -> set[int]:
             row = parent[row]
         if row in steps:
             cycle = [member for member, step in steps.items() if step >= steps[row]]
-            parent[min(cycle)] = NONE
-            roots.add(min(cycle))
+            root = min(member for member in cycle if member in may_be_cut)
+            parent[root] = NONE
+            roots.add(root)
         walked.update(steps)
     return roots

@@ -48,7 +48,7 @@ def claim(members: Iterable[Member]) -> LoopFiles:
 
 
 def read_loop(found: LoopFiles, opened: Callable[[Member], AbstractContextManager[Reading]], left_aside: list[LeftAside]) -> LoopData:
-    """Reads them; what turns out to be no configuration, or is a second one, is left aside."""
+    """Reads them; what turns out to be no configuration, or is a second one, or a log that names no request, is left aside."""
     tables = TableReader()
     for place, member in found.tables:
         with opened(member) as reading:
@@ -65,7 +65,10 @@ def read_loop(found: LoopFiles, opened: Callable[[Member], AbstractContextManage
     requests: list[JsonObject] = []
     for member in found.requests:
         with opened(member) as reading:
-            requests += read_requests(reading)
+            named = read_requests(reading)
+        requests += named
+        if not named:
+            left_aside.append(LeftAside(printable(member.path), "request_log"))
     return LoopData(tables.finish(), configuration, requests)
 
 

@@ -162,6 +162,13 @@ def test_an_absent_and_an_empty_construct_are_the_same(tmp_path: Path) -> None:
     assert parent_names(dump) == from_names(tmp_path, records)
 
 
+def test_a_forward_call_under_its_own_backward_lost_the_parent_that_was_told(tmp_path: Path) -> None:
+    """The backward's parent is guessed from its forward: the guess gives way, not what construct.json says."""
+    forward, backward = module("model", call=1), module("model", "backward", 1)
+    found = parent_names(from_construct(tmp_path, [forward, backward], {forward: backward, backward: None}))
+    assert found == {forward: backward, backward: None}
+
+
 def test_circles_are_cut(tmp_path: Path) -> None:
     a, b, c, d = module("a"), module("b"), module("c"), module("d")
     found = parent_names(from_construct(tmp_path, [a, b, c, d], {a: b, b: c, c: a, d: d}))
