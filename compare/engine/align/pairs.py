@@ -21,7 +21,7 @@ from compare.engine.align.places import Interner
 from compare.engine.align.quantities import quantities_of
 from compare.engine.align.relations import Block, Reason, Relation
 from compare.engine.align.ruled import with_rules
-from compare.engine.align.shards import Shards, copies_disagree, elements_of, over_ranks, shards_of
+from compare.engine.align.shards import Shards, copies_disagree, elements_of, over_ranks, shards_of, with_addends
 from compare.engine.model import Bool, Dump, Group, Int32, Int64, Leaf, RecordKind, UInt8
 
 __all__ = ["Pairs", "Reason", "Relation", "pairs_of"]
@@ -39,7 +39,7 @@ class Pairs:
     ``disagree``: ranks that should hold copies of one tensor hold others. ``usable``: the statistics that can be compared at all, a bit
     each as in ``SlotTable.present``: all of them, MAX_AND_MIN where shards overlap, ALL_BUT_MEAN where one side pads the vocabulary with
     rows of its own, or has merged an adapter into a weight (then they can only show that the rest is equal), none of partial sums that are
-    still to be added up over ranks.
+    still to be added up over ranks: their slots stand together only where there are tensors, which can be added.
     """
 
     node: Int32
@@ -266,11 +266,11 @@ def _ordered(sides: Sides, nodes: Nodes, blocks: list[Block], primary: int, name
     sharded |= overlapping
     relation = np.where(sharded, Relation.SHARD_CONCAT, np.where(copied & (relation != Relation.CONCAT), Relation.REPLICATED, relation))
     relation = relation.astype(np.uint8)
-    disagree = np.zeros(len(node), bool)
-    for side in (0, 1):
-        disagree |= copies_disagree(sides.dumps[side], leaders[side], shards[side], copied)
+    unlike = [copies_disagree(sides.dumps[side], leaders[side], shards[side], copied) for side in (0, 1)]
+    disagree = unlike[0] | unlike[1]
     partial = _partial_sums(names, nodes.call[node], quantity, disagree)
     relation[partial] = Relation.SUM
+    lists = with_addends(lists, leaders, sides.dumps, shards, (partial & unlike[0], partial & unlike[1]))
     disagree &= ~partial
     usable = np.full(len(node), ALL_STATISTICS, np.uint8)
     usable[overlapping & overlaps] = MAX_AND_MIN

@@ -87,6 +87,32 @@ def over_ranks(
     return (_chosen(lists[0], every[0], use[0]), _chosen(lists[1], every[1], use[1])), sharded, copied, overlapping
 
 
+def with_addends(
+    lists: tuple[Lists, Lists],
+    leaders: tuple[Lists, Lists],
+    dumps: tuple[Dump, Dump],
+    shards: tuple[Shards, Shards],
+    partial: tuple[Bool, Bool],
+) -> tuple[Lists, Lists]:
+    """Lists in which the parts of a sum that a side's ranks hold (``partial``, by side) stand together. Only where both ends have all of
+    their tensor files: statistics cannot be added.
+    """
+    if not any(rows.any() for rows in partial):
+        return lists
+    ends = [
+        _chosen(lists[side], _expanded(leaders[side], shards[side].twins) if partial[side].any() else lists[side], partial[side])
+        for side in (0, 1)
+    ]
+    there = np.logical_and(*(_with_files(end, dump) for end, dump in zip(ends, dumps, strict=True)))
+    return _chosen(lists[0], ends[0], there & partial[0]), _chosen(lists[1], ends[1], there & partial[1])
+
+
+def _with_files(lists: Lists, dump: Dump) -> Bool:
+    """Rows all of whose slots have a tensor file."""
+    found: Bool = np.logical_and.reduceat(dump.slots.file[lists.values] >= 0, lists.start[:-1])
+    return found
+
+
 def copies_disagree(dump: Dump, lists: Lists, shards: Shards, copied: Bool) -> Bool:
     """Pairs (of those that are ``copied``) whose ranks hold copies with other statistics."""
     found: Bool = copied & _unlike(lists, dump, shards)

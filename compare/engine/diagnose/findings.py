@@ -12,6 +12,7 @@ from compare.engine.diagnose.finding import MOST_MODULES, Finding
 from compare.engine.diagnose.layers import LayerRow
 from compare.engine.diagnose.mapping_findings import mapping_findings
 from compare.engine.diagnose.premises import Premise
+from compare.engine.diagnose.rank_findings import rank_findings
 from compare.engine.diagnose.tensor_findings import tensor_findings
 from compare.engine.diagnose.words import both, number, percent, short
 from compare.engine.ingest import notes
@@ -40,7 +41,7 @@ def findings_of(cases: Sequence[Case], layers: Sequence[LayerRow], premises: Seq
     found += _positions(premises)
     if all(len(dump.slots) for case in cases for dump in case.dumps):
         found += _weights_unseen(premises)
-    found += _ranks(cases)
+    found += rank_findings(cases)
     found += _layers_missing(cases, layers)
     found += _nonfinite(cases)
     found += _not_found(cases)
@@ -176,26 +177,6 @@ def _weights_unseen(premises: Sequence[Premise]) -> Iterator[Finding]:
                     "两侧没有可比的权重（参数被切分或展平）：只能假定权重相同，无法证明",
                 ),
             )
-
-
-def _ranks(cases: Sequence[Case]) -> Iterator[Finding]:
-    modules: dict[str, None] = {}
-    for case in cases:
-        for pair in np.flatnonzero(case.pairs.disagree).tolist():
-            modules[module_name(case, int(case.pairs.node[pair]))] = None
-    if modules:
-        named = list(modules)
-        yield Finding(
-            "ranks_disagree",
-            "warning",
-            both(
-                f"Ranks that should hold copies of one tensor hold others in {len(named)} modules, first {short(named[0])}: "
-                "a reduction is missing or went wrong",
-                f"{len(named)} 个模块里本应相同的各卡数据并不相同，第一个是 {short(named[0])}：缺少归约或归约有误",
-            ),
-            named[:MOST_MODULES],
-            {"count": len(named)},
-        )
 
 
 def _layers_missing(cases: Sequence[Case], layers: Sequence[LayerRow]) -> Iterator[Finding]:

@@ -90,7 +90,9 @@ class Reader:
 class End:
     """Pieces put together: [rows, columns]."""
 
-    def __init__(self, pieces: Sequence[Piece], how: How = How.BESIDE) -> None:
+    def __init__(self, pieces: Sequence[Piece], how: How = How.BESIDE, rounded: ElementType | None = None) -> None:
+        """``rounded``: the type that a sum had before it was written, where that is coarser than the files'."""
+        self.rounded = rounded
         self.readers = [Reader(piece) for piece in pieces]
         self.how = how
         sizes = [(reader.rows, reader.columns) for reader in self.readers]
@@ -136,11 +138,13 @@ class End:
         return np.concatenate(found, axis=0 if below else 1)
 
     def _sum(self, blocks: list[Array]) -> Array:
-        """Added up as a kernel would: in float32 (float64 where a piece is), rounded once to the pieces' own type."""
+        """Added up as a kernel would: in float32 (float64 where a piece is), rounded once to the type that it had there."""
         wide: Any = np.float64 if any(block.dtype == np.float64 for block in blocks) else np.float32
         total = blocks[0].astype(wide)
         for block in blocks[1:]:
             total += block.astype(wide)
+        if self.rounded is not None:
+            total = total.astype(self.rounded.value)
         return total.astype(self.element.value)
 
     def sample(self) -> Array:

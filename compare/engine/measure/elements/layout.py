@@ -18,6 +18,7 @@ import numpy as np
 
 from compare.engine.measure.elements.ends import End, How, Piece
 from compare.engine.model import Int64
+from compare.engine.tensors.description import ElementType
 from compare.engine.tensors.file import TensorFile
 
 Shape = tuple[int, ...]
@@ -49,11 +50,14 @@ class Layout:
 @dataclass(frozen=True, slots=True)
 class Side:
     """The tensors of one end: a group for each part of a fused tensor, in it one tensor a rank. ``chosen`` are the rows that are no
-    padding, of a tensor whose leading dimensions have ``padded`` rows; None: not known."""
+    padding, of a tensor whose leading dimensions have ``padded`` rows; None: not known. ``summed``: the tensors are added up, and
+    ``rounded`` is the type that their sum had where it was made (None: that of the files)."""
 
     groups: Sequence[Sequence[TensorFile]]
     chosen: Int64 | None = None
     padded: int = 0
+    summed: bool = False
+    rounded: ElementType | None = None
 
     @property
     def tensors(self) -> list[TensorFile]:
@@ -104,6 +108,9 @@ def _merged(longer: Shape, shorter: Shape) -> int | None:
 def layouts(left: Side, right: Side) -> Iterator[Layout]:
     """All that the shapes allow, the plain one first."""
     sides = (left, right)
+    if left.summed or right.summed:
+        yield from _summed(*sides)
+        return
     sizes = [sum(tensor.description.size for tensor in side.tensors) for side in sides]
     if sizes[0] != sizes[1]:
         yield from _unpadded(*sides)
@@ -142,6 +149,21 @@ def _name(fit: Fit, left: Shape, right: Shape) -> str:
     if fit.left is not None or fit.right is not None:
         return "permuted"
     return "same" if left == right else "reshaped"
+
+
+def _summed(left: Side, right: Side) -> Iterator[Layout]:
+    """The addends of an end have one shape; the other end is a sum too, or one tensor."""
+    ends = (left, right)
+    shapes = [{squeezed(tensor.description.shape) for tensor in side.tensors} for side in ends]
+    if any(len(found) != 1 for found in shapes) or any(len(side.tensors) > 1 and not side.summed for side in ends):
+        return
+    a, b = shapes[0].pop(), shapes[1].pop()
+    for fit in fits(a, b):
+        made = [
+            End([Piece(tensor, order, inner) for tensor in side.tensors], How.SUM, side.rounded)
+            for side, order, inner in ((left, fit.left, fit.left_inner), (right, fit.right, fit.right_inner))
+        ]
+        yield Layout(made[0], made[1], _name(fit, a, b))
 
 
 def _single(left: Side, right: Side) -> Iterator[Layout]:

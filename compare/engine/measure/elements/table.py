@@ -9,14 +9,15 @@ from enum import IntEnum
 import numpy as np
 
 from compare.engine.align.nodes import Nodes, Sides
-from compare.engine.align.pairs import Pairs
+from compare.engine.align.pairs import Pairs, Relation
 from compare.engine.errors import DumpError
 from compare.engine.measure.elements.compare import SIGNIFICAND, compared
 from compare.engine.measure.elements.layout import Layout, Side, best, layouts
-from compare.engine.measure.elements.metrics import ULP_BINS, ULP_EDGES, WORST, Metrics
+from compare.engine.measure.elements.metrics import ORDERED, ULP_BINS, ULP_EDGES, WORST, Metrics
 from compare.engine.measure.elements.padding import Padding
 from compare.engine.model import NO_FILE, Bool, Dump, Float32, Float64, Int32, Int64, JsonObject, Leaf, UInt8
 from compare.engine.tensors import HeldTensors, TensorFile
+from compare.engine.tensors.description import ELEMENT_TYPES
 
 Watch = Callable[[str, float, dict[str, int]], None]
 LAYOUTS = ("same", "reshaped", "permuted", "unpadded")
@@ -147,14 +148,15 @@ def elements_of(
 
 
 def _candidates(pairs: Pairs, dumps: tuple[Dump, Dump]) -> Int64:
-    """Pairs of tensors of which a side names a file."""
+    """Pairs of tensors of which a side names a file. A part of a sum is compared only together with the others."""
     wanted = np.zeros(len(pairs), bool)
     tensors = np.ones(len(pairs), bool)
     for dump, lists in zip(dumps, pairs.slots, strict=True):
         first = lists.values[lists.start[:-1]]
         tensors &= dump.slots.leaf[first] == Leaf.TENSOR
         wanted |= dump.slots.file[first] != NO_FILE
-    return np.flatnonzero(wanted & tensors)
+    alone = (pairs.relation == Relation.SUM) & (pairs.slots[0].counts() == 1) & (pairs.slots[1].counts() == 1)
+    return np.flatnonzero(wanted & tensors & ~alone)
 
 
 def _sizes(pairs: Pairs, dumps: tuple[Dump, Dump]) -> Int64:
@@ -196,7 +198,8 @@ def _measure(
             last = rank
         types.append(_type(dump, int(pairs.slots[side][pair][0])))
         chosen, padded = padding.rows(side, call)
-        ends.append(Side(groups, chosen, padded))
+        summed = pairs.relation[pair] == Relation.SUM and len(files[side]) > 1
+        ends.append(Side(groups, chosen, padded, summed, ELEMENT_TYPES.get(types[-1]) if summed and types[-1] in ORDERED else None))
     if not all(tensor.description.size for end in ends for tensor in end.tensors):
         return State.EMPTY, -1
     layout = _layout(*ends)

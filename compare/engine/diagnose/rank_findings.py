@@ -1,0 +1,86 @@
+"""What the reader should know of tensors that are spread over ranks: copies that differ, parts of a sum, heads that ranks share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+
+from compare.engine.align.pairs import MAX_AND_MIN, Relation
+from compare.engine.diagnose.case import Case, module_name
+from compare.engine.diagnose.finding import MOST_MODULES, Finding
+from compare.engine.diagnose.words import both, short
+from compare.engine.model import Bool
+
+
+def rank_findings(cases: Sequence[Case]) -> Iterator[Finding]:
+    yield from _copies_disagree(cases)
+    yield from _partial_sums(cases)
+    yield from _heads_shared(cases)
+
+
+def _modules(cases: Sequence[Case], chosen: Callable[[Case], Bool]) -> list[str]:
+    """The modules of the chosen pairs, each once, in the order of the pairs."""
+    found: dict[str, None] = {}
+    for case in cases:
+        for pair in np.flatnonzero(chosen(case)).tolist():
+            found[module_name(case, int(case.pairs.node[pair]))] = None
+    return list(found)
+
+
+def _copies_disagree(cases: Sequence[Case]) -> Iterator[Finding]:
+    named = _modules(cases, lambda case: case.pairs.disagree)
+    if named:
+        yield Finding(
+            "ranks_disagree",
+            "warning",
+            both(
+                f"Ranks that should hold copies of one tensor hold others in {len(named)} modules, first {short(named[0])}: "
+                "a reduction is missing or went wrong",
+                f"{len(named)} 个模块里本应相同的各卡数据并不相同，第一个是 {short(named[0])}：缺少归约或归约有误",
+            ),
+            named[:MOST_MODULES],
+            {"count": len(named)},
+        )
+
+
+def _added(case: Case) -> Bool:
+    """Sums whose parts were added up and compared, element by element."""
+    tensors = case.differences.tensors
+    return np.zeros(len(case.pairs), bool) if tensors is None else tensors.measured & (case.pairs.relation == Relation.SUM)
+
+
+def _partial_sums(cases: Sequence[Case]) -> Iterator[Finding]:
+    """Parts of a sum that is added up over ranks further on, each rank its own: no rank holds what the other side does."""
+    added = _modules(cases, _added)
+    left_out = _modules(cases, lambda case: (case.pairs.relation == Relation.SUM) & ~_added(case))
+    named = list(dict.fromkeys([*added, *left_out]))
+    if not named:
+        return
+    told = [f"In {len(named)} modules each rank puts out its part of a sum, which is added up further on, first {short(named[0])}"]
+    told_zh = [f"{len(named)} 个模块中各卡输出的只是部分和，之后才相加，第一个是 {short(named[0])}"]
+    if added:
+        told.append(f"the tensors of the ranks were added up and compared in {len(added)}")
+        told_zh.append(f"其中 {len(added)} 个已把各卡张量相加后再比较")
+    if left_out:
+        told.append(f"not compared in {len(left_out)}: statistics cannot be added up, the tensor files of all ranks can")
+        told_zh.append(f"其中 {len(left_out)} 个没有比较：统计量不能相加，需要全部卡的张量文件")
+    evidence = {"count": len(named), "added": len(added), "not_compared": len(left_out)}
+    yield Finding("partial_sums", "info", both("; ".join(told), "；".join(told_zh)), named[:MOST_MODULES], evidence)
+
+
+def _heads_shared(cases: Sequence[Case]) -> Iterator[Finding]:
+    named = _modules(cases, lambda case: case.pairs.usable == MAX_AND_MIN)
+    if named:
+        yield Finding(
+            "measured_less",
+            "info",
+            both(
+                f"There are fewer key and value heads than ranks, so that several ranks hold the same head: {len(named)} modules were "
+                f"compared by Max and Min alone, first {short(named[0])}. A difference that moves neither stays unseen there",
+                f"key/value 头数少于卡数，多张卡持有相同的头：{len(named)} 个模块只比较了 Max 与 Min，第一个是 {short(named[0])}。"
+                "不影响这两项的差异在这些位置看不出来",
+            ),
+            named[:MOST_MODULES],
+            {"count": len(named), "statistics": ["max", "min"]},
+        )
