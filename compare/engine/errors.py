@@ -73,7 +73,7 @@ MESSAGES: dict[str, tuple[str, str]] = {
     # Runs and comparisons
     "run_unknown": ("There is no run {run}", "It may have been deleted; upload the dump again"),
     "run_in_use": ("The run is used by {comparisons} comparisons", "Delete them first"),
-    "run_failed": ("The run {name} could not be read", "Upload a complete dump"),
+    "run_failed": ("The run {name} could not be read: {why}", "Upload it again once that is mended"),
     "not_cancellable": ("A comparison that is {state} cannot be cancelled", "Only a queued or running one can"),
     "not_retryable": ("A comparison that is {state} cannot be tried again", "Only a failed, cancelled or interrupted one can"),
     "not_ready": ("The comparison has no verdict yet", "Wait until it is done"),

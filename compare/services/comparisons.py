@@ -214,7 +214,7 @@ def _requeue_run(run: Run) -> None:
     if run.state != Run.State.FAILED:
         return
     if (run.error or {}).get("code") not in work.PASSING_FAULTS:
-        raise Refusal("run_failed", HTTPStatus.CONFLICT, name=run.name)
+        raise _unread(run)
     Run.objects.filter(pk=run.pk, state=Run.State.FAILED).update(
         state=Run.State.QUEUED, attempt=0, error=None, progress={}, rung_at=None, finished_at=None, updated_at=timezone.now()
     )
@@ -222,10 +222,16 @@ def _requeue_run(run: Run) -> None:
     broker.ring_on_commit(run)
 
 
+def _unread(run: Run) -> Refusal:
+    """Says why the run could not be read: whoever sent it may not have seen its page."""
+    why = str((run.error or {}).get("message") or "–")
+    return Refusal("run_failed", HTTPStatus.CONFLICT, name=run.name, why=why)
+
+
 def _run(run_id: str) -> Run:
     run = Run.objects.filter(pk=run_id).first()
     if run is None:
         raise Refusal("run_unknown", run=run_id)
     if run.state == Run.State.FAILED:
-        raise Refusal("run_failed", HTTPStatus.CONFLICT, name=run.name)
+        raise _unread(run)
     return run

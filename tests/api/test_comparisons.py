@@ -115,11 +115,14 @@ def test_an_unknown_run_is_named(api, runs):
     assert code(post(api, left=runs[0].pk, right="nothing")) == (400, "run_unknown")
 
 
-def test_a_run_that_failed_is_refused_by_name(api, runs):
-    Run.objects.filter(pk=runs[1].pk).update(state="failed", error={"code": "no_dump"})
+def test_a_run_that_failed_is_refused_with_its_name_and_why(api, runs):
+    why = "trunc.json: the JSON ends at byte 5000"
+    Run.objects.filter(pk=runs[1].pk).update(state="failed", error={"code": "json_truncated", "params": {}, "message": why, "where": ""})
     response = post(api, left=runs[0].pk, right=runs[1].pk)
     assert code(response) == (409, "run_failed")
-    assert response.json()["params"] == {"name": "infer.zip"}
+    assert runs[1].name in response.json()["message"]
+    assert why in response.json()["message"]
+    assert response.json()["params"] == {"name": "infer.zip", "why": why}
 
 
 def test_a_queued_comparison_is_cancelled_at_once_and_can_be_tried_again(api, comparison):

@@ -358,6 +358,13 @@ def test_a_rule_of_a_mapping_changes_what_is_compared(compare: Any, tmp_path: Pa
     assert compare(*CLEAN, "--mapping", rules).status == 1
 
 
+def test_a_rule_that_matches_nothing_is_told_in_the_terminal(compare: Any, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("pairs:\n- {left: model.layers.N.mlpp, right: model.layers.N.mlp}\n", "utf-8")
+    said = compare(*CLEAN, "--mapping", rules)
+    assert any(line.startswith("  note: ") and "mlpp" in line for line in said.out.splitlines()), said.out
+
+
 def test_a_broken_mapping_is_one_sentence_with_file_and_line(compare: Any, tmp_path: Path) -> None:
     rules = tmp_path / "rules.yaml"
     rules.write_text("pairs:\n- {left: a, right: b, colour: red}\n", "utf-8")

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from compare.engine.diagnose.run_chain import chain_lines
+from compare.engine.diagnose.run_chain import TOLD, chain_lines
 from compare.engine.errors import DumpError, os_error
 from compare.engine.exports.finished import Finished, from_memory
 from compare.engine.exports.words import LANGUAGES, Language
@@ -166,6 +166,8 @@ def _summary(document: JsonObject) -> str:
     failed = [premise["code"] for premise in document.get("premises") or [] if premise["state"] == "failed"]
     if failed:
         lines.append(f"  failed premises: {', '.join(failed)}")
+    if "parts" not in document:  # those of a run verdict are in its chain
+        lines += [f"  note: {finding['text']['en']}" for finding in document["findings"] if finding["severity"] in TOLD]
     return "\n".join(lines)
 
 

@@ -54,7 +54,7 @@ export const errors: Record<string, string> = {
   // 运行与比对
   run_unknown: "没有编号为 {run} 的运行，可能已被删除。请重新上传 dump",
   run_in_use: "该运行正被 {comparisons} 个比对使用。请先删除这些比对",
-  run_failed: "运行 {name} 无法读取。请上传完整的 dump",
+  run_failed: "运行 {name} 无法读取：{why}。修正后请重新上传",
   not_cancellable: "状态为 {state} 的比对无法取消。只有排队中或进行中的可以",
   not_retryable: "状态为 {state} 的比对无法重试。只有失败、已取消或被中断的可以",
   not_ready: "比对尚无结论。请等待其完成",
