@@ -77,7 +77,7 @@ export interface Note {
 export interface Inventory {
   readonly format: number;
   readonly name: string;
-  readonly role: Role;
+  readonly role: Role | "unknown";
   readonly role_evidence: string;
   readonly framework: string;
   readonly wrapping: string | null;

@@ -1,4 +1,4 @@
-import { at } from "./rows";
+import { at, KIND } from "./rows";
 
 /**
  * The aligned tree as it came over the wire (`docs/formats.md`, format 1): one typed array a column, rows in pre-order, so the subtree of
@@ -115,6 +115,15 @@ interface Header {
   directions: string[];
   sides: { left: string; right: string };
   backward: { left: boolean; right: boolean };
+}
+
+/**
+ * Which side a part belongs to: the one whose several records make up a fused one. `right_name` then tells the columns that it fills of the
+ * other side's tensor, null where that is not known. Null for every row that is no part.
+ */
+export function partOf(tree: Tree, row: number): { readonly side: "left" | "right"; readonly columns: string | null } | null {
+  if (at(tree.kind, row) !== KIND.part) return null;
+  return { side: at(tree.left_count, row) > 0 ? "left" : "right", columns: textOf(tree, tree.right_name, row) };
 }
 
 /** Decode `tree.bin`. Throws `TreeFormatError` on anything that is not exactly a well-formed tree of format 1. */

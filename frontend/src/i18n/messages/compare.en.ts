@@ -186,10 +186,7 @@ export const compare = {
 
   tree: {
     label: "Aligned modules",
-    train: "Train",
-    infer: "Inference, if different",
-    left: "Left",
-    right: "Right, if different",
+    ifDifferent: (side: string) => `${side}, if different`,
     difference: "Difference",
     growth: "Growth",
     inside: "Inside",

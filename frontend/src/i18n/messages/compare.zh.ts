@@ -175,10 +175,7 @@ export const compare: CompareMessages = {
 
   tree: {
     label: "已对齐的模块",
-    train: "训练",
-    infer: "推理（不同时）",
-    left: "左",
-    right: "右（不同时）",
+    ifDifferent: (side) => `${side}（不同时）`,
     difference: "差异",
     growth: "增长",
     inside: "内部",

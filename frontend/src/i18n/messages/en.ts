@@ -15,6 +15,8 @@ export const en = {
   common: {
     train: "Train",
     infer: "Inference",
+    left: "Left",
+    right: "Right",
     against: "against",
     comma: ", ",
     semicolon: "; ",

@@ -10,6 +10,8 @@ export const zh: Messages = {
   common: {
     train: "训练",
     infer: "推理",
+    left: "左侧",
+    right: "右侧",
     against: "对比",
     comma: "，",
     semicolon: "；",

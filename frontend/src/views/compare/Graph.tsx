@@ -3,8 +3,8 @@ import { type CompareMessages, useI18n } from "../../i18n";
 import { rampLevel } from "../../layout/axis";
 import { graphLayout, graphPanes, HEAD, minimap, placeAt } from "../../layout/graph";
 import { layerDifference, summarise } from "../../model/fold";
-import { asRow, at, GRADE, KIND, NO_ROW, ROLE, type Row } from "../../model/rows";
-import { moduleOf, nameOf, type Tree, textOf } from "../../model/tree";
+import { asRow, at, GRADE, NO_ROW, ROLE, type Row } from "../../model/rows";
+import { moduleOf, nameOf, partOf, type Tree, textOf } from "../../model/tree";
 import { placeOf, type VisibleRows } from "../../model/visible";
 import { type GraphBox, paintGraph, paintMinimap } from "../../paint/graph";
 import { Button } from "../../ui/button";
@@ -61,7 +61,7 @@ export function Graph(props: Props) {
   const boxOf = useMemo(() => {
     const known = new Map<number, GraphBox>();
     return (of: number): GraphBox => {
-      const box = known.get(of) ?? describe(index.tree, view, of, words);
+      const box = known.get(of) ?? graphBox(index.tree, view, of, words);
       known.set(of, box);
       return box;
     };
@@ -269,7 +269,7 @@ function levelOf(tree: Tree, view: VisibleRows, place: number): number {
 }
 
 /** What is drawn of a place, from the tree's columns. */
-function describe(tree: Tree, view: VisibleRows, place: number, words: CompareMessages): GraphBox {
+export function graphBox(tree: Tree, view: VisibleRows, place: number, words: CompareMessages): GraphBox {
   const row = asRow(at(view.rows, place));
   const strip = view.strips.get(place);
   if (strip !== undefined) {
@@ -291,12 +291,11 @@ function describe(tree: Tree, view: VisibleRows, place: number, words: CompareMe
   const leftCount = at(tree.left_count, row);
   const rightCount = at(tree.right_count, row);
   const recorded = leftCount + rightCount > 0;
-  const part = at(tree.kind, row) === KIND.part;
+  const part = partOf(tree, row);
   const name = nameOf(tree, row);
   const right = textOf(tree, tree.right_name, row) ?? name;
   // Which columns of the fused tensor a part fills; nothing where that is not known.
-  const columns = part ? textOf(tree, tree.right_name, row) : null;
-  const partColumns = columns === null ? [] : [words.tree.columns(columns)];
+  const partColumns = part?.columns == null ? [] : [words.tree.columns(part.columns)];
   const role = at(tree.role, row);
   const difference = at(tree.difference, row);
   const worst = at(tree.worst, row);
@@ -313,8 +312,12 @@ function describe(tree: Tree, view: VisibleRows, place: number, words: CompareMe
   // Opened, several records are one box around their parts.
   const split = (text: string, count: number) => (count > 1 && expanded !== true ? text.split(", ") : [text]);
   return {
-    left: !recorded ? [rowName(tree, row, words)] : leftCount === 0 ? null : split(name, leftCount),
-    right: part ? partColumns : !recorded ? [rowName(tree, row, words)] : rightCount === 0 ? null : split(right, rightCount),
+    ...(part === null
+      ? {
+          left: !recorded ? [rowName(tree, row, words)] : leftCount === 0 ? null : split(name, leftCount),
+          right: !recorded ? [rowName(tree, row, words)] : rightCount === 0 ? null : split(right, rightCount),
+        }
+      : { left: part.side === "left" ? [name] : partColumns, right: part.side === "right" ? [name] : partColumns }),
     value,
     level: rampLevel(difference, at(tree.floor, row)),
     role,

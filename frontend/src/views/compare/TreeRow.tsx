@@ -7,7 +7,7 @@ import { BOLD_LEVEL, rampLevel } from "../../layout/axis";
 import { ROW_HEIGHT } from "../../layout/grid";
 import { summarise } from "../../model/fold";
 import { at, GRADE, KIND, ROLE, type Row } from "../../model/rows";
-import { moduleOf, nameOf, reasonOf, type Tree, textOf } from "../../model/tree";
+import { moduleOf, nameOf, partOf, reasonOf, type Tree, textOf } from "../../model/tree";
 import type { Strip } from "../../model/visible";
 import { hasBar } from "../../paint/bars";
 import { RoleGlyph, type RoleName, roleName } from "./RoleGlyph";
@@ -81,7 +81,7 @@ export const TreeRow = memo(function TreeRow(props: Props) {
         </span>
         {engineOnly ? (
           <span className={styles.engineName} title={moduleOf(tree, row)}>
-            {textOf(tree, tree.right_name, row) ?? nameOf(tree, row)}
+            {rightName(tree, row)}
           </span>
         ) : null}
         {strip === null ? (
@@ -100,6 +100,16 @@ function roleWord(role: number, words: CompareMessages): string {
   return words.roles[names[role] ?? "none"];
 }
 
+/** What a row that only the right side has is called there; of a part `right_name` is no name. */
+function rightName(tree: Tree, row: Row): string {
+  return (partOf(tree, row) === null ? textOf(tree, tree.right_name, row) : null) ?? nameOf(tree, row);
+}
+
+/** Where in the fused tensor a part lies; nothing where that is not known. */
+function columnsText(columns: string | null, words: CompareMessages): string {
+  return columns === null ? "" : words.tree.columns(columns);
+}
+
 /** Sections and containers stand for no record of either side. */
 function holdsRecords(tree: Tree, row: Row): boolean {
   return at(tree.left_count, row) + at(tree.right_count, row) > 0;
@@ -107,6 +117,8 @@ function holdsRecords(tree: Tree, row: Row): boolean {
 
 export function rowName(tree: Tree, row: Row, words: CompareMessages): string {
   const name = nameOf(tree, row);
+  const part = partOf(tree, row);
+  if (part?.side === "right") return columnsText(part.columns, words);
   if (at(tree.kind, row) === KIND.section) {
     const [, section, number] = /^(\w+)(?: (\d+))?$/.exec(name) ?? [];
     if (section === "rank" && number !== undefined) return words.tree.rank(number);
@@ -139,10 +151,11 @@ function Ratio({ tree, row, words }: { tree: Tree; row: Row; words: CompareMessa
 function Inference({ tree, row, words }: { tree: Tree; row: Row; words: CompareMessages }) {
   const right = textOf(tree, tree.right_name, row);
   const role = at(tree.role, row);
-  if (at(tree.kind, row) === KIND.part) {
+  const part = partOf(tree, row);
+  if (part !== null) {
     const parent = at(tree.parent, row);
     const last = row + 1 >= parent + at(tree.size, parent);
-    const text = right === null ? "" : words.tree.columns(right);
+    const text = part.side === "right" ? nameOf(tree, row) : columnsText(part.columns, words);
     return (
       <span className={`${styles.bracket} ${last ? styles.bracketLast : ""}`} title={text}>
         {text}

@@ -11,6 +11,7 @@ import { type RowSides, TreeRow } from "./TreeRow";
 import styles from "./tree.module.css";
 import { useSize } from "./use-size";
 import { useTheme } from "./use-theme";
+import { capitalised } from "./words";
 import type { Filter, TreeIndex } from "./workbench-state";
 
 /** A row to bring into sight; a new token asks again for the same row. */
@@ -30,7 +31,6 @@ interface Props {
   anchor: number | null;
   origins: readonly Origin[];
   sides: RowSides;
-  roles: { readonly left: string; readonly right: string };
   onSelect: (row: Row) => void;
   onToggle: (place: number) => void;
   /** `top`: it is the first row of all, where a page stands that nobody scrolled. */
@@ -49,7 +49,7 @@ const STEP = 8;
  * bars; it moves with the rows, so text and bars never part while scrolling.
  */
 export function TreeTable(props: Props) {
-  const { index, view, filter, selected, reveal, anchor, origins, sides, roles, onSelect, onToggle, onAnchor } = props;
+  const { index, view, filter, selected, reveal, anchor, origins, sides, onSelect, onToggle, onAnchor } = props;
   const { t } = useI18n();
   const words = t.compare;
   const theme = useTheme();
@@ -151,7 +151,7 @@ export function TreeTable(props: Props) {
       onDoubleClick={onDoubleClick}
       onKeyDown={onKeyDown}
     >
-      <Head columns={columns} roles={roles} />
+      <Head columns={columns} sides={sides} />
       <div className={styles.space} style={{ height: view.length * ROW_HEIGHT }} {...ROWGROUP}>
         {rows}
         <canvas
@@ -184,11 +184,11 @@ function hiddenColumns(columns: TreeColumns): string {
   return (["inference", "growth", "inside"] as const).filter((name) => columns[name] === 0).join(" ");
 }
 
-const Head = memo(function Head({ columns, roles }: { columns: TreeColumns; roles: Props["roles"] }) {
+export const Head = memo(function Head({ columns, sides }: { columns: TreeColumns; sides: RowSides }) {
   const { t } = useI18n();
   const words = t.compare.tree;
   const width = barWidth(columns);
-  const different = roles.left !== roles.right;
+  const right = words.ifDifferent(capitalised(sides.right));
   return (
     <div className={styles.head} {...HEADER_ROW}>
       <span {...HEADER} className={styles.gutter}>
@@ -196,13 +196,13 @@ const Head = memo(function Head({ columns, roles }: { columns: TreeColumns; role
       </span>
       <span {...HEADER} className={`${styles.train} ${styles.headTrain}`}>
         <SideMark side="left" />
-        {different ? words.train : words.left}
+        {capitalised(sides.left)}
       </span>
       <span {...HEADER} className={styles.inference}>
         <span>
           <SideMark side="right" />
-          <span className={styles.cut} title={different ? words.infer : words.right}>
-            {different ? words.infer : words.right}
+          <span className={styles.cut} title={right}>
+            {right}
           </span>
         </span>
       </span>

@@ -372,7 +372,6 @@ function TreeArea({ bench, verdict }: { bench: Bench; verdict: PartVerdict }) {
       anchor={bench.view.anchor}
       origins={verdict.origins}
       sides={bench.sides}
-      roles={bench.roles}
       onSelect={bench.actions.select}
       onToggle={bench.actions.toggle}
       onAnchor={bench.onAnchor}

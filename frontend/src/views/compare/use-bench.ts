@@ -84,7 +84,6 @@ export function useBench({ verdict, slug, part, done }: BenchOf) {
     () => ({ left: sideWord(verdict.left, verdict.right, "left", words), right: sideWord(verdict.right, verdict.left, "right", words) }),
     [verdict, words],
   );
-  const roles = useMemo(() => ({ left: verdict.left.role, right: verdict.right.role }), [verdict]);
   const setTab = (next: ViewTab) => change({ tab: next === own ? null : next }, "push");
   const anchor = useRef(view.anchor);
   anchor.current = view.anchor;
@@ -112,7 +111,6 @@ export function useBench({ verdict, slug, part, done }: BenchOf) {
     setTab,
     layered,
     sides,
-    roles,
     onAnchor,
     done,
   };

@@ -219,10 +219,15 @@ export function explainNode(node: NodeDetail, origin: Origin | null, language: L
   return [{ text: t.explain.within(difference, floor) }];
 }
 
+/** As a heading or a sentence begins. */
+export function capitalised(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+}
+
 /** A phrase as a sentence of its own. */
 function sentence(text: string, language: Language): string {
   const stop = language === "zh" ? "。" : ".";
-  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.。]$/.test(text) ? "" : stop}`;
+  return `${capitalised(text)}${/[.。]$/.test(text) ? "" : stop}`;
 }
 
 function explainOrigin(node: NodeDetail, origin: Origin, language: Language, t: CompareMessages): Run[] {

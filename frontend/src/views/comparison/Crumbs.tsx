@@ -5,12 +5,14 @@ import { useI18n } from "../../i18n";
 import { comparisonName } from "../../ui/headline";
 import { extentLine, headerFacts, taskName } from "../../ui/run-facts";
 import { type Side, SideMark } from "../../ui/side";
+import { sideTitles } from "../../ui/side-words";
 import styles from "./crumbs.module.css";
 
 /** / name | ■ Train fsdp-1130 FSDP, bf16 ↔ ● Inference rollout-1130 vLLM, bf16 / step 2 · reference */
 export function Crumbs({ comparison, part }: { comparison: Comparison; part: string | null }) {
   const { t, language } = useI18n();
   const { left, right } = comparison;
+  const titles = sideTitles(left, right, t);
   const name = comparisonName(comparison, language);
   // The name that the server makes up repeats what stands beside it.
   const named = name !== "" && name !== `${left.name} | ${right.name}`;
@@ -32,9 +34,9 @@ export function Crumbs({ comparison, part }: { comparison: Comparison; part: str
         </span>
       )}
       <span className={`${styles.sides} ${named ? styles.sidesBesideName : ""}`}>
-        <SideName side="left" run={left} />
+        <SideName side="left" title={titles.left} run={left} />
         <MoveHorizontal className={styles.arrow} size={16} strokeWidth={1.4} aria-label={t.common.against} />
-        <SideName side="right" run={right} />
+        <SideName side="right" title={titles.right} run={right} />
       </span>
       {part === null ? null : (
         <>
@@ -56,15 +58,14 @@ export function Crumbs({ comparison, part }: { comparison: Comparison; part: str
   );
 }
 
-function SideName({ side, run }: { side: Side; run: ComparisonSide }) {
+function SideName({ side, title, run }: { side: Side; title: string; run: ComparisonSide }) {
   const { t } = useI18n();
-  const role = run.inventory?.role ?? (side === "left" ? "train" : "infer");
   const facts = headerFacts(run.inventory, t);
   return (
     <span className={styles.side} title={[run.name, facts].filter(Boolean).join(" · ")}>
       <span className={styles.named}>
         <SideMark side={side} />
-        <span className={side === "left" ? styles.left : styles.right}>{role === "train" ? t.common.train : t.common.infer}</span>
+        <span className={side === "left" ? styles.left : styles.right}>{title}</span>
         <span className={styles.runName}>{run.name}</span>
       </span>
       {facts === "" ? null : <span className={styles.facts}>{facts}</span>}

@@ -7,6 +7,7 @@ import { errorSentence, problemSentence } from "../../i18n/errors";
 import { Button } from "../../ui/button";
 import { Notice } from "../../ui/notice";
 import { type Side, SideMark } from "../../ui/side";
+import { sideTitles } from "../../ui/side-words";
 import styles from "./ended.module.css";
 import { worthRetrying } from "./stage";
 
@@ -53,12 +54,13 @@ export function Ended({ slug, comparison, stage }: Props) {
 /** Which of the two dumps is to blame, where one is. */
 function FailedSide({ comparison }: { comparison: Comparison }) {
   const { t } = useI18n();
-  const side: Side | null = comparison.left.state === "failed" ? "left" : comparison.right.state === "failed" ? "right" : null;
+  const { left, right } = comparison;
+  const side: Side | null = left.state === "failed" ? "left" : right.state === "failed" ? "right" : null;
   if (side === null) return null;
   return (
     <p className={styles.side}>
       <SideMark side={side} />
-      {side === "left" ? t.common.train : t.common.infer} <strong>{comparison[side].name}</strong>
+      {sideTitles(left, right, t)[side]} <strong>{comparison[side].name}</strong>
     </p>
   );
 }

@@ -88,7 +88,7 @@ function ServerFacts({ side, inventory, sha256, canSwap }: { side: Side; invento
 function RoleLine({ side, inventory }: { side: Side; inventory: Inventory }) {
   const { t } = useI18n();
   const evidence = t.card.evidence[inventory.role_evidence];
-  if (evidence === undefined) return t.card.roleUnknown;
+  if (evidence === undefined || inventory.role === "unknown") return t.card.roleUnknown;
   const role = t.card.roleNames[inventory.role];
   const expected: Role = side === "left" ? "train" : "infer";
   if (inventory.role === expected) return t.card.roleGuessed(role, evidence);
