@@ -12,12 +12,14 @@ from compare.engine.align.conventions import conventions, decoder, fill
 from compare.engine.diagnose.advice import advice_for
 from compare.engine.diagnose.case import Case
 from compare.engine.diagnose.origins import Kind, Origin
+from compare.engine.diagnose.premises import weights_of
 from compare.engine.diagnose.words import Text, both, number, percent
 from compare.engine.measure.statistics import MAX, MEAN, MIN, NORM
 from compare.engine.measure.ulp import EXACT, significand_bits
 from compare.engine.model import Direction, JsonObject, Leaf
 
 LEAST_PLAIN_BITS = 8  # fewer significand bits than bf16: a quantised tensor
+SEVERAL_STALE, SEVERAL_CHANGED = 0.5, 0.4  # weights of several modules differ, but not most of them: nothing tells the two causes apart
 ROTATION_ROUNDING = 3.0  # units of rounding by which a Norm may move through a rotation
 FACTORS = {0.5: "1/2", 2.0: "2", 0.7071: "1/√2", 1.4142: "√2", 0.25: "1/4", 4.0: "4", 0.125: "1/8", 8.0: "8"}
 
@@ -51,8 +53,8 @@ def _weights(case: Case, origin: Origin) -> Iterator[Cause]:
     if case.differences.nonfinite[origin.pair]:
         yield Cause("weight_not_finite", 0.8, both("the weight holds NaN or Inf on one side", "该权重在一侧含有 NaN 或 Inf"))
         return
-    parameters = (case.pairs.group == 1) & case.grades.comparable
-    share = float(case.grades.weight[parameters].mean()) if parameters.any() else 0.0
+    weights = weights_of(case)
+    share = weights.differing / max(weights.compared, 1)
     if share > 0.5:
         yield Cause(
             "stale_weights",
@@ -63,19 +65,40 @@ def _weights(case: Case, origin: Origin) -> Iterator[Cause]:
             ),
         )
         return
+    alone, several = weights.differing == 1, len(weights.modules) > 1
+    count = both(
+        f"{weights.differing} of the {weights.compared} weights compared", f"比较的 {weights.compared} 个权重中有 {weights.differing} 个"
+    )
+    if several:
+        yield Cause(
+            "stale_weights",
+            SEVERAL_STALE,
+            both(
+                f"{count['en']} differ, in {len(weights.modules)} modules: another checkpoint or training step, or an update that differed",
+                f"{count['zh']}不同，分布在 {len(weights.modules)} 个模块：检查点或训练步不同，或更新时已经不同",
+            ),
+        )
+    agree = both(
+        f"the other {weights.compared - weights.differing} compared agree", f"比较过的其余 {weights.compared - weights.differing} 个一致"
+    )
     if case.sides.same_code:
         text = both(
-            "this weight was loaded from elsewhere on one side, or something wrote to it; the other weights agree",
-            "该权重在一侧来自别处，或被改写过；其余权重一致",
+            f"this weight was loaded from elsewhere on one side, or something wrote to it; {agree['en']}"
+            if alone
+            else f"{count['en']} were loaded from elsewhere on one side, or something wrote to them; {agree['en']}",
+            f"该权重在一侧来自别处，或被改写过；{agree['zh']}" if alone else f"{count['zh']}在一侧来自别处，或被改写过；{agree['zh']}",
         )
-        yield Cause("weight_changed", 0.8, text)
+        yield Cause("weight_changed", SEVERAL_CHANGED if several else 0.8, text)
         return
-    yield Cause(
-        "weight_not_synchronised",
-        0.8,
-        both("this weight was not synchronised to the engine, or was converted wrongly", "该权重没有同步到推理引擎，或转换有误"),
+    text = both(
+        "this weight was not synchronised to the engine, or was converted wrongly"
+        if alone
+        else f"{count['en']} were not synchronised to the engine, or were converted wrongly",
+        "该权重没有同步到推理引擎，或转换有误" if alone else f"{count['zh']}没有同步到推理引擎，或转换有误",
     )
-    yield Cause("weight_changed_after_loading", 0.15, both("it was changed after loading", "加载之后被改动"))
+    yield Cause("weight_not_synchronised", 0.8, text)
+    text = both("it was changed after loading", "加载之后被改动") if alone else both("they were changed after loading", "加载之后被改动")
+    yield Cause("weight_changed_after_loading", 0.15, text)
 
 
 def _factor(case: Case, origin: Origin) -> Iterator[Cause]:

@@ -128,15 +128,30 @@ def _fractional_positions(case: Case) -> JsonObject | None:
 
 
 def _weights(case: Case) -> Premise:
+    parameters = weights_of(case)
+    if not parameters.compared:
+        return Premise("weights", "unknown", {"compared": 0})
+    detail: JsonObject = {"compared": parameters.compared, "differing": parameters.differing, "modules": parameters.modules[:8]}
+    return Premise("weights", "failed" if parameters.differing else "ok", detail)
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How many parameters were compared, how many of them differ (each counted once, however often it was used), and in which modules."""
+
+    compared: int
+    differing: int
+    modules: Sequence[str]
+
+
+def weights_of(case: Case) -> Weights:
     parameters = (case.pairs.group == Group.PARAMETERS) & case.grades.comparable
     if not parameters.any():
-        return Premise("weights", "unknown", {"compared": 0})
+        return Weights(0, 0, ())
     key = case.nodes.path[case.pairs.node].astype(np.int64) * len(case.dumps[0].slot_names) + _names(case)
-    compared = len(np.unique(key[parameters]))
     differing = np.flatnonzero(parameters & case.grades.weight)
     modules = list(dict.fromkeys(module_name(case, int(case.pairs.node[pair])) for pair in differing.tolist()))
-    detail = {"compared": compared, "differing": len(np.unique(key[differing])), "modules": modules[:8]}
-    return Premise("weights", "failed" if len(differing) else "ok", detail)
+    return Weights(len(np.unique(key[parameters])), len(np.unique(key[differing])), modules)
 
 
 def _names(case: Case) -> np.ndarray[Any, np.dtype[np.int32]]:
