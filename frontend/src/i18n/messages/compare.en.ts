@@ -326,6 +326,12 @@ export const compare = {
     },
   },
 
+  findings: {
+    warnings: "Warnings",
+    notes: "Notes",
+    count: (count: number, text: string) => many(count, text, "note", "notes"),
+  },
+
   checked: {
     pairs: (text: string) => `${text} pairs, each by its own rule`,
     beyond: (text: string) => `${text} beyond noise`,

@@ -315,6 +315,12 @@ export const compare: CompareMessages = {
     },
   },
 
+  findings: {
+    warnings: "警告",
+    notes: "说明",
+    count: (_, text) => `${text} 条说明`,
+  },
+
   checked: {
     pairs: (text) => `按配对规则逐一比较：${text} 对`,
     beyond: (text) => `${text} 对超出噪声`,

@@ -3,10 +3,11 @@ import { useI18n } from "../../i18n";
 import styles from "./detail.module.css";
 import { RoleGlyph, type RoleName } from "./RoleGlyph";
 
-/** What a verdict without an origin looked at besides: pairs, combinations, what was left out and why. */
+/** What a verdict without an origin looked at besides: pairs, combinations, what was left out and why. Warnings stand with the verdict. */
 export function Checked({ verdict }: { verdict: PartVerdict }) {
   const { t, language, format } = useI18n();
-  const { counts, coverage, findings } = verdict;
+  const { counts, coverage } = verdict;
+  const notes = verdict.findings.filter(({ severity }) => severity === "info");
   const words = t.compare.checked;
   const unmatched = counts.unmatched_left + counts.unmatched_right;
   const explained = coverage.left.explained - coverage.left.matched + coverage.right.explained - coverage.right.matched;
@@ -27,10 +28,10 @@ export function Checked({ verdict }: { verdict: PartVerdict }) {
             <span className={styles.score}>{figure}</span>
           </li>
         ))}
-        {findings.map((finding) => (
-          <li key={finding.code} className={styles.check}>
-            <RoleGlyph name={finding.severity === "info" ? "healed" : "inherited"} size={13} />
-            <span>{finding.text[language]}</span>
+        {notes.map(({ code, text }) => (
+          <li key={`${code} ${text.en}`} className={styles.check}>
+            <RoleGlyph name="healed" size={13} />
+            <span>{text[language]}</span>
           </li>
         ))}
       </ul>

@@ -1,10 +1,19 @@
-import { render, screen, within } from "@testing-library/react";
+import { fireEvent, render, screen, within } from "@testing-library/react";
 import { describe, expect, it } from "vitest";
+import type { Finding } from "../../api/types";
+import { Checked } from "./Checked";
 import { node, slot, statistic, verdict } from "./documents-for-tests";
 import { residualSlot, shortRecord } from "./Residual";
 import { SlotTable, WorstStatistics } from "./SlotTable";
 import { VerdictBlock } from "./VerdictBlock";
 
+const finding = (code: string, severity: Finding["severity"], en: string): Finding => ({
+  code,
+  severity,
+  modules: [],
+  text: { en, zh: en },
+  evidence: {},
+});
 const sides = { left: "train", right: "inference" };
 
 function table(slots: Parameters<typeof SlotTable>[0]["slots"], columns: 4 | 5 | 6 = 6, origin = true) {
@@ -161,6 +170,35 @@ describe("the verdict block", () => {
     expect(screen.getByText("the statistics of 169 of 170 weights agree")).toBeTruthy();
     const failed = screen.getByText(/weights: 1 of 170 differs/);
     expect(failed.textContent).toBe("weights: 1 of 170 differs, failed");
+  });
+
+  it("says under a diverged verdict what the reader must know, and holds notes ready", () => {
+    const findings = [
+      finding("mapping_rule_unused", "warning", "1 rule matches nothing"),
+      finding("parts_not_compared", "info", "The left side holds more: step 1"),
+      finding("same_input", "info", "The same dump twice"),
+    ];
+    render(<VerdictBlock verdict={verdict({ findings })} actions={null} />);
+    expect(screen.getByRole("list", { name: "Warnings" }).textContent).toBe("1 rule matches nothing");
+    expect(screen.queryByText(/step 1/)).toBeNull();
+    fireEvent.click(screen.getByRole("button", { name: "2 notes", expanded: false }));
+    expect(within(screen.getByRole("list", { name: "Notes" })).getAllByRole("listitem")).toHaveLength(2);
+    fireEvent.click(screen.getByRole("button", { name: "2 notes", expanded: true }));
+    expect(screen.queryByRole("list", { name: "Notes" })).toBeNull();
+  });
+
+  it("names a warning once where all agrees: the notes stand with what was checked", () => {
+    const findings = [finding("baseline_same_input", "warning", "The baseline is the left dump"), finding("same_input", "info", "Twice")];
+    const consistent = verdict({ verdict: "consistent", first_divergence: null, findings });
+    render(
+      <>
+        <VerdictBlock verdict={consistent} actions={null} />
+        <Checked verdict={consistent} />
+      </>,
+    );
+    expect(screen.getAllByText("The baseline is the left dump")).toHaveLength(1);
+    expect(screen.getAllByText("Twice")).toHaveLength(1);
+    expect(screen.queryByRole("button")).toBeNull();
   });
 
   it("says of a consistent verdict what it rests on", () => {

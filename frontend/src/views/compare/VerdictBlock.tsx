@@ -1,7 +1,9 @@
 import { Check, Minus, X } from "lucide-react";
-import type { ReactNode } from "react";
+import { type ReactNode, useId, useState } from "react";
 import type { PartVerdict, Premise } from "../../api/types";
 import { useI18n } from "../../i18n";
+import { Button } from "../../ui/button";
+import { FindingsList } from "./FindingsList";
 import { VerdictHeading } from "./VerdictHeading";
 import styles from "./verdict.module.css";
 import { confidenceFact, inheritedPairs, placeName, premiseText, restsOn, verdictSentence } from "./words";
@@ -11,16 +13,41 @@ interface Props {
   actions: ReactNode;
 }
 
-/** The answer: one sentence (bold = where, regular = what and the number), the confidence behind it, and what it rests on. */
+/**
+ * The answer: one sentence (bold = where, regular = what and the number), the confidence behind it, what it rests on, and what a reader must
+ * know besides. Notes wait behind their number: most readers have no use for them.
+ */
 export function VerdictBlock({ verdict, actions }: Props) {
-  const { language, t } = useI18n();
+  const { language, t, format } = useI18n();
   const words = t.compare;
   const { where, what, rest } = verdictSentence(verdict, language, words);
+  const [noted, setNoted] = useState(false);
+  const notesId = useId();
+  const warnings = verdict.findings.filter(({ severity }) => severity !== "info");
+  // Without an origin the detail has room for them, below what was checked.
+  const quiet = verdict.verdict === "consistent" || verdict.verdict === "identical";
+  const notes = quiet ? [] : verdict.findings.filter(({ severity }) => severity === "info");
   return (
-    <VerdictHeading verdict={verdict.verdict} where={where} what={what} actions={actions}>
-      <p className={styles.second}>
+    <VerdictHeading
+      verdict={verdict.verdict}
+      where={where}
+      what={what}
+      actions={actions}
+      findings={
+        <>
+          <FindingsList findings={warnings} label={words.findings.warnings} />
+          <div id={notesId}>{noted ? <FindingsList findings={notes} label={words.findings.notes} /> : null}</div>
+        </>
+      }
+    >
+      <div className={styles.second}>
         <SecondLine verdict={verdict} rest={rest} />
-      </p>
+        {notes.length === 0 ? null : (
+          <Button look="link" className={styles.notes} aria-expanded={noted} aria-controls={notesId} onClick={() => setNoted(!noted)}>
+            {words.findings.count(notes.length, format.count(notes.length))}
+          </Button>
+        )}
+      </div>
       <Premises premises={verdict.premises} />
     </VerdictHeading>
   );

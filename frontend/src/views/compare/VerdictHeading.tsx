@@ -15,10 +15,12 @@ interface Props {
   children: ReactNode;
   /** More room or less for it, where a page needs that. */
   belowClass?: string | undefined;
+  /** What a reader must know besides, at the end. */
+  findings?: ReactNode;
 }
 
 /** The answer of a comparison, of one part or of all: one sentence with its sign, what can be done with it, and what it rests on. */
-export function VerdictHeading({ verdict, where, what, actions, children, belowClass }: Props) {
+export function VerdictHeading({ verdict, where, what, actions, children, belowClass, findings }: Props) {
   const { t } = useI18n();
   return (
     <section className={styles.block} aria-label={t.compare.verdict.label}>
@@ -38,6 +40,7 @@ export function VerdictHeading({ verdict, where, what, actions, children, belowC
         <div className={styles.actions}>{actions}</div>
       </div>
       <div className={[styles.below, belowClass].filter(Boolean).join(" ")}>{children}</div>
+      {findings}
     </section>
   );
 }
