@@ -9,7 +9,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Visit
+from tests.browser.told import CORPUS
 from tests.browser.workbench import Workbench
+from tests.live import Stack
 
 WIDTHS = {1440: 900, 1024: 768, 768: 1024, 390: 844}
 PAGES = ["landing", "down2", "rope", "walkthrough", "tokens"]
@@ -159,3 +161,20 @@ def test_the_page_speaks_the_readers_language_and_says_which_it_is(locale: str, 
     page = visit("/", locale=locale)
     expect(page.locator("html")).to_have_attribute("lang", re.compile(f"^{lang}"))
     expect(page.get_by_role("heading", level=1)).to_have_text(heading)
+
+
+def test_a_matrix_without_stages_shows_its_head_and_its_first_cell_whole(visit: Visit, site: Stack) -> None:
+    """The word was cut to its last letter, and the empty place of a stage's name lay over half of the first cell."""
+    left, right = (site.upload(CORPUS / f"q2_train_steps2_{name}.zip") for name in ("stat", "pert1_stat"))
+    slug = site.compare(left, right)
+    site.comparison(slug, "done")
+    page = visit(f"/c/{slug}")
+    head = page.get_by_test_id("parts").get_by_text("step", exact=True)
+    box, cell = head.bounding_box(), page.locator("[data-part='0']")
+    assert box is not None
+    assert box["x"] >= 0
+    assert cell.evaluate(
+        "(one) => { const {left, top} = one.getBoundingClientRect(); return one === document.elementFromPoint(left + 3, top + 3) }"
+    )
+    expect(page.get_by_text("the worst rank of each step")).to_be_visible()
+    expect(page.get_by_role("region", name="Stage pairing")).to_have_count(0)

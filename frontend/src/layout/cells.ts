@@ -21,8 +21,8 @@ const PHONE_PITCH = 48;
 const STEP_GAP = 7;
 const CHARACTER = 6.6;
 
-/** `available` is the width beside the names of the stages; 0 = not known yet. */
-export function cellLayout(columns: readonly Column[], available: number, phone: boolean): CellLayout {
+/** `available` is the width beside the names of the stages; 0 = not known yet. `named`: on a phone a stage's name stands above its cells. */
+export function cellLayout(columns: readonly Column[], available: number, phone: boolean, named = true): CellLayout {
   const ranked = columns.some(({ rank }) => rank !== null);
   const steps = 1 + columns.filter((column, at) => at > 0 && column.step !== columns[at - 1]?.step).length;
   const gap = ranked ? STEP_GAP : 0;
@@ -44,7 +44,7 @@ export function cellLayout(columns: readonly Column[], available: number, phone:
     x,
     cell: pitch - (pitch > 26 ? 4 : 2),
     cellHeight,
-    rowHeight: phone ? cellHeight + 26 : Math.max(28, cellHeight + 8),
+    rowHeight: phone && named ? cellHeight + 26 : Math.max(28, cellHeight + 8),
     headHeight: ranked ? 36 : 20,
     width: left,
     nameEvery: Math.max(1, Math.ceil((longest * CHARACTER + 6) / stepWidth)),

@@ -45,6 +45,7 @@ export const loop = {
   chain: {
     title: "From the table to the module",
     titleStages: "From the stage to the module",
+    titleModule: "The module that parts first",
     settings: (count: number, text: string) => `${text} ${count === 1 ? "setting that matters differs" : "settings that matter differ"}`,
     table: (_key: string) => "is the first table that differs",
     madeBy: "made by",

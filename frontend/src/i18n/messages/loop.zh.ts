@@ -45,6 +45,7 @@ export const loop: Messages["loop"] = {
   chain: {
     title: "从表到模块",
     titleStages: "从阶段到模块",
+    titleModule: "最早分开的模块",
     settings: (_count, text) => `${text} 项关键配置不同`,
     table: () => "是最早出现差异的表",
     madeBy: "产生它的阶段：",

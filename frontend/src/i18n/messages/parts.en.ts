@@ -16,6 +16,8 @@ export const parts = {
   matrixTitleOneRow: "Steps",
   matrixNote: "stage × step, the worst rank of each part",
   matrixNoteRanks: "stage × step × rank, the verdict of each",
+  matrixNoteOneRow: "the worst rank of each step",
+  matrixNoteOneRowRanks: "step × rank, the verdict of each",
   ranksChoice: "Ranks",
   allRanks: "All ranks",
   worstRank: "Worst rank",

@@ -12,6 +12,8 @@ export const parts: Messages["parts"] = {
   matrixTitleOneRow: "步",
   matrixNote: "阶段 × 步，每格取最差的 rank",
   matrixNoteRanks: "阶段 × 步 × rank，每格一个结论",
+  matrixNoteOneRow: "每步取最差的 rank",
+  matrixNoteOneRowRanks: "步 × rank，每格一个结论",
   ranksChoice: "Rank",
   allRanks: "全部 rank",
   worstRank: "最差 rank",

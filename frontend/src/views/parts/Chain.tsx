@@ -74,18 +74,20 @@ export function Chain({ verdict, names, onTable, onPart }: Props) {
       id: "module",
       line: (
         <>
-          {words.inside} <PartLink name={placeName(first.module)} onOpen={() => onPart(part.n)} /> {words.partsFirst}
+          {steps.length === 0 ? null : `${words.inside} `}
+          <PartLink name={placeName(first.module)} onOpen={() => onPart(part.n)} /> {words.partsFirst}
         </>
       ),
       below: partReason(part, names, t, language).what,
     });
   }
+  const title = key !== null ? words.title : first.stage === null ? words.titleModule : words.titleStages;
   const causes = part?.first_divergence?.causes ?? [];
   const findings = (verdict.findings ?? []).filter(({ severity }) => severity !== "info");
   return (
-    <section className={styles.section} aria-label={key === null ? words.titleStages : words.title}>
+    <section className={styles.section} aria-label={title}>
       <header className={styles.header}>
-        <h2>{key === null ? words.titleStages : words.title}</h2>
+        <h2>{title}</h2>
       </header>
       <ol className={styles.chain}>
         {steps.map(({ id, line, below }, at) => (

@@ -10,7 +10,7 @@ import { SideMark } from "../../ui/side";
 import styles from "./pairing.module.css";
 import tables from "./tables.module.css";
 
-/** Which stage was compared with which and why; another pairing makes another comparison of the same two runs. */
+/** Which stage was compared with which and why, where there are stages; another pairing makes another comparison of the same two runs. */
 export function Pairing({ comparison, verdict }: { comparison: Comparison; verdict: RunVerdict }) {
   const { t, language, format } = useI18n();
   const words = t.loop.pairing;
@@ -24,7 +24,8 @@ export function Pairing({ comparison, verdict }: { comparison: Comparison; verdi
   );
   const { left, right, read_only: readOnly } = comparison;
   const changeable = !readOnly && left.id !== null && right.id !== null && stages.left.length > 0 && stages.right.length > 0;
-  if (pairs.length === 0 && !(changeable && stages.left.length + stages.right.length > 2)) return null;
+  const staged = pairs.some((pair) => pair.left !== null || pair.right !== null);
+  if (!staged && !(changeable && stages.left.length + stages.right.length > 2)) return null;
 
   const compare = async (stage: string) => {
     if (busy || left.id === null || right.id === null) return;

@@ -37,6 +37,8 @@ interface Props {
 
 /** Room for the names of the stages; on a phone they stand above their cells. */
 const LABEL_WIDTH = 180;
+/** Where no stage has a name: room for what stands at the left of the head. */
+const CORNER_WIDTH = 40;
 const PADDING = 16;
 const END = 8;
 /** So many cells stand ready on each side of what is in sight. */
@@ -58,15 +60,15 @@ export function PartsGrid({ parts, first, entry, returned, names, onOpen }: Prop
   const full = useMemo(() => matrixOf(parts, told), [parts, told]);
   const folded = useMemo(() => (told ? matrixOf(parts) : full), [parts, told, full]);
   const staged = full.stages.length > 1 || full.stages[0] !== null;
-  const label = !staged || phone ? 0 : LABEL_WIDTH;
+  const label = phone ? 0 : staged ? LABEL_WIDTH : CORNER_WIDTH;
   const available = Math.max(0, width - label - PADDING - END);
-  const fullLayout = useMemo(() => cellLayout(full.columns, available, phone), [full, available, phone]);
+  const fullLayout = useMemo(() => cellLayout(full.columns, available, phone, staged), [full, available, phone, staged]);
   const fits = available === 0 || fullLayout.width <= available;
   const byRank = told && (ranks === null ? fits && !phone : ranks === "all");
   const matrix = byRank ? full : folded;
   const layout = useMemo(
-    () => (byRank ? fullLayout : cellLayout(folded.columns, available, phone)),
-    [byRank, fullLayout, folded, available, phone],
+    () => (byRank ? fullLayout : cellLayout(folded.columns, available, phone, staged)),
+    [byRank, fullLayout, folded, available, phone, staged],
   );
 
   const [current, setCurrent] = useState<{ n: number; rank: number | null } | null>(
@@ -139,12 +141,13 @@ export function PartsGrid({ parts, first, entry, returned, names, onOpen }: Prop
   const overflowing = width > 0 && layout.width > available + 1;
   const currentCell = place === null ? null : (matrix.cells[place.row]?.[place.column] ?? null);
   const read = hovered ?? currentCell;
+  const note = staged ? (byRank ? words.matrixNoteRanks : words.matrixNote) : byRank ? words.matrixNoteOneRowRanks : words.matrixNoteOneRow;
   const isFirst = (cell: Cell) => first !== null && cell.part.n === first.n && (cell.rank === null || cell.rank === first.rank);
   return (
     <section className={styles.section} aria-label={staged ? words.matrix : words.matrixOneRow}>
       <header className={styles.header}>
         <h2>{staged ? words.matrixTitle : words.matrixTitleOneRow}</h2>
-        <span className={styles.note}>{byRank ? words.matrixNoteRanks : words.matrixNote}</span>
+        <span className={styles.note}>{note}</span>
         {told ? (
           // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out as one joined control in every browser
           <div className={styles.choice} role="group" aria-label={words.ranksChoice}>
@@ -186,6 +189,7 @@ export function PartsGrid({ parts, first, entry, returned, names, onOpen }: Prop
           className={styles.grid}
           data-testid="parts"
           data-phone={phone}
+          data-staged={staged}
           style={
             {
               width: label + PADDING + END + layout.width,

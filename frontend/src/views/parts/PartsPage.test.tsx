@@ -2,7 +2,7 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { cleanup, fireEvent, render, screen, waitFor, within } from "@testing-library/react";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Comparison, RunVerdict } from "../../api/types";
-import { runComparison } from "../../model/parts-for-tests";
+import { runComparison, runPart, runVerdict } from "../../model/parts-for-tests";
 import { keyData, loopVerdict } from "../../model/run-verdict-for-tests";
 import { setLanguage } from "../../ui/preferences";
 import { changeView } from "../../use-view-state";
@@ -127,6 +127,25 @@ describe("the page of an RL run", () => {
   it("offers whoever only looks no other pairing", () => {
     setup(loopVerdict(), { read_only: true });
     expect(within(screen.getByRole("region", { name: "Stage pairing" })).queryAllByRole("button")).toEqual([]);
+  });
+
+  it("says nothing of stages where no part has one", () => {
+    const pair = {
+      left: null,
+      right: null,
+      reason: "same_name",
+      used: true,
+      parts: 2,
+      option: null,
+      text: { en: "same", zh: "同" },
+    } as const;
+    const first = { key_data: null, stage: null, step: 1, rank: 0, module: "model.embed_tokens" };
+    const parts = [runPart(0, { step: 0 }), runPart(1, { step: 1, verdict: "diverged" })];
+    setup(runVerdict(parts, { first, stage_pairs: [pair] }));
+    expect(screen.queryByRole("region", { name: "Stage pairing" })).toBeNull();
+    expect(screen.getByText("the worst rank of each step")).toBeTruthy();
+    const chain = within(screen.getByRole("region", { name: "The module that parts first" }));
+    expect(chain.getAllByRole("listitem")[0]?.textContent).toMatch(/^1embed_tokens parts first/);
   });
 
   it("says so where all key data are equal, and leaves out what is not there", () => {
