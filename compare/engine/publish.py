@@ -23,7 +23,7 @@ from compare.engine.errors import printable
 from compare.engine.ingest import Progress
 from compare.engine.measure.elements.metrics import ULP_EDGES
 from compare.engine.measure.elements.table import LAYOUTS, Elements, State
-from compare.engine.measure.grades import Grade
+from compare.engine.measure.grades import FloorSource, Grade
 from compare.engine.model import Direction, Group, JsonObject
 from compare.engine.store.columns import write_columns
 from compare.engine.store.tree import compress, encode_tree
@@ -110,6 +110,7 @@ def case_columns(case: Case) -> tuple[dict[str, NDArray[Any]], JsonObject]:
         "grade": grades.grade,
         "difference": grades.difference,
         "floor": grades.floor,
+        "floor_source": grades.floor_source,
         "weight": grades.weight,
         "argument": grades.argument,
         "nothing": grades.nothing,
@@ -133,6 +134,7 @@ def case_columns(case: Case) -> tuple[dict[str, NDArray[Any]], JsonObject]:
         "relations": {int(r): r.name.lower().replace("_", "-") for r in Relation},
         "reasons": {int(r): {"code": r.name.lower(), "text": PAIRED[r]} for r in Reason},
         "grades": {int(g): g.name.lower() for g in Grade},
+        "floor_sources": {int(s): s.name.lower() for s in FloorSource},
         "quantities": quantity_texts(pairs.quantity_names, case.sides.layers),
     }
     if differences.tensors is not None:

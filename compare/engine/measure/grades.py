@@ -15,7 +15,7 @@ import numpy as np
 
 from compare.engine.align.conventions import decoder, pattern_of
 from compare.engine.align.pairs import Pairs
-from compare.engine.measure.noise import MEAN_LEVEL, Noise, profile, role_names
+from compare.engine.measure.noise import EXTREMES_LEVEL, MEAN_LEVEL, NORM_LEVEL, Noise, profile, role_names
 from compare.engine.measure.self_noise import Floor
 from compare.engine.measure.statistics import MAX, MEAN, MIN, NORM, Differences
 from compare.engine.model import Bool, Direction, Dump, Float64, Group, Int32, Int64, Leaf, UInt8
@@ -32,6 +32,18 @@ class Grade(IntEnum):
 NO_PAIR = 255
 
 
+class FloorSource(IntEnum):
+    """What decided the limit that a pair was held against."""
+
+    PROFILE = 0  # the noise profile: what its role, dtype and depth may show
+    MEASURED = 1  # the level that the pairs before it have shown
+    FROZEN = 2  # that level as it was at the first divergence
+    BASELINE = 3  # the left side's own noise, measured on a second dump of it
+
+
+NO_FLOOR = 255
+
+
 @dataclass(frozen=True, slots=True)
 class Grades:
     """One row a pair.
@@ -39,7 +51,8 @@ class Grades:
     ``ratio`` is the largest estimate over its limit (> 1: diverged; inf: NaN on one side, or an integer that differs); ``level`` [pairs,
     3] the level before the pair, ``limit`` [pairs, 3] what it may reach, both in units of the pair's rounding. ``over`` [pairs, 4] marks
     the statistics that leave their limit. ``difference`` and ``floor`` are the relative difference of the statistic that stands out most
-    and its own limit on the same scale (NaN: nothing compared). ``weight`` marks differing parameters, ``argument`` pairs of scalars and
+    and its own limit on the same scale (NaN: nothing compared), ``floor_source`` what decided that limit (FloorSource; NO_FLOOR where none
+    is applied: weights, integers, arguments, a determinism check). ``weight`` marks differing parameters, ``argument`` pairs of scalars and
     texts, and of what the premises judge (token ids, positions), ``nothing`` pairs of two nulls
     or of tensors that were written without statistics and checksum.
     """
@@ -51,6 +64,7 @@ class Grades:
     over: Bool
     difference: Float64
     floor: Float64
+    floor_source: UInt8
     weight: Bool
     argument: Bool
     nothing: Bool
@@ -101,8 +115,11 @@ def grades_of(
     backward = pairs.direction == Direction.BACKWARD
     same_forward = bool(differences.equal[judged & ~backward].all())
     chance = np.zeros(len(pairs), bool) if chance is None else chance
-    unit = _units(floor, pairs, noise)
-    level, limit = _limits(estimate, sudden, depth, backward, begins, chance, unit, _jumps(measured))
+    own_unit = _profile_units(pairs, noise)
+    unit = own_unit if floor is None else _with_baseline(own_unit, floor)
+    jumps = _jumps(measured)
+    level, limit, frozen = _limits(estimate, sudden, depth, backward, begins, chance, unit, jumps)
+    sources = _sources(level, limit, unit, jumps, frozen, floor, own_unit)
     limit[backward] *= 1.0 if same_forward else profile().gradient_caution
     if stands_out is not None and (estimate[stands_out] <= limit[stands_out]).all():
         limit[stands_out] = np.minimum(limit[stands_out], estimate[stands_out] / LED_BACK)
@@ -124,9 +141,11 @@ def grades_of(
     unlike_arguments = argument & ~differences.equal & (not exact)
     grade = np.where(~comparable | unlike_arguments, Grade.INCOMPARABLE, grade)
     grade = np.where(nothing, Grade.EQUAL, grade).astype(np.uint8)
-    over, difference, shown = _shown(differences, noise, limit, weight)
+    over, difference, shown, by_level = _shown(differences, noise, limit, weight)
     over &= (grade == Grade.DIVERGED)[:, None]
-    return Grades(grade, ratio, level, limit, over, difference, shown, weight, argument, nothing)
+    source = sources[np.arange(len(pairs)), by_level]
+    source[~judged | integer | exact | np.isnan(shown)] = NO_FLOOR
+    return Grades(grade, ratio, level, limit, over, difference, shown, source, weight, argument, nothing)
 
 
 def _filled(layer: Int32) -> Int32:
@@ -152,19 +171,35 @@ BFLOAT16, FINE = 2.0**-8, 2.0**-16  # the rounding of bf16; what is finer than t
 LED_BACK = 1.01  # how far over its limit a pair is shown that only its consequences gave away
 
 
-def _units(floor: Floor | None, pairs: Pairs, noise: Noise) -> Float64:
-    """[pairs, 3] the level that counts as none: one unit of the profile, more of them behind a router, or what the baseline has shown up to
-    each pair. A token sent to another expert makes the same difference in any dtype; in float32 that hardly happens."""
+def _profile_units(pairs: Pairs, noise: Noise) -> Float64:
+    """[pairs, 3] the level that counts as none: one unit of the profile, more of them behind a router. A token sent to another expert makes
+    the same difference in any dtype; in float32 that hardly happens."""
     routes = np.array([pattern_of(name)[0] == decoder().router for name in pairs.quantity_names] + [False])[pairs.quantity]
     behind = np.cumsum(routes) > 0
     coarse = np.where(noise.unit > FINE, np.maximum(BFLOAT16 / noise.unit, 1.0), 1.0)
     rules = profile()
     raised = coarse[:, None] * np.array([rules.routed, rules.routed_extremes, rules.routed])
-    unit = np.where(behind[:, None], raised, 1.0)
-    if floor is None:
-        return unit
+    units: Float64 = np.where(behind[:, None], raised, 1.0)
+    return units
+
+
+def _with_baseline(unit: Float64, floor: Floor) -> Float64:
+    """The same with what the baseline has shown up to each pair."""
     measured = np.maximum.accumulate(np.nan_to_num(floor.measured, posinf=np.finfo(np.float64).max))
     return np.maximum(measured, profile().measured_least) if floor.replaces else np.maximum(measured, unit)
+
+
+def _sources(level: Float64, limit: Float64, unit: Float64, jumps: Float64, frozen: Bool, floor: Floor | None, own_unit: Float64) -> UInt8:
+    """[pairs, 3] FloorSource of each limit: the larger of what goes into it (see ``_bound``). Where the ceiling cuts it, the profile."""
+    rules = profile()
+    lent = level[:, :2].max(axis=1, initial=0.0)[:, None] * np.array([rules.lend, rules.lend, rules.lend_norm])
+    shown = np.maximum(level, lent)
+    by_level = shown > unit
+    cut = limit < np.maximum(shown, unit) * jumps * (1 - 1e-9)
+    source = np.where(by_level, np.where(frozen, FloorSource.FROZEN, FloorSource.MEASURED)[:, None], FloorSource.PROFILE)
+    if floor is not None:
+        source = np.where(~by_level & (floor.replaces | (unit > own_unit)), FloorSource.BASELINE, source)
+    return np.where(cut, FloorSource.PROFILE, source).astype(np.uint8)
 
 
 def _jumps(measured: Bool) -> Float64:
@@ -175,9 +210,10 @@ def _jumps(measured: Bool) -> Float64:
 
 def _limits(
     estimate: Float64, sudden: Bool, depth: Float64, backward: Bool, begins: int | None, chance: Bool, unit: Float64, jumps: Float64
-) -> tuple[Float64, Float64]:
-    """``unit``: see ``_units``; ``jumps``: see ``_jumps``."""
+) -> tuple[Float64, Float64, Bool]:
+    """Level and limit of each pair, and whether the level is frozen there. ``unit``: see ``_profile_units``; ``jumps``: see ``_jumps``."""
     level, limit = np.zeros_like(estimate), np.ones_like(estimate)
+    is_frozen = np.zeros(len(estimate), bool)
     start = np.zeros(3)
     for phase, last in ((~backward, False), (backward, True)):
         rows = np.flatnonzero(phase)
@@ -189,6 +225,7 @@ def _limits(
         if beyond.any():
             first = int(np.argmax(beyond))
             frozen = before[first]
+            is_frozen[rows[first:]] = True
             grown = np.maximum(depth[rows] / depth[rows[first]], 1.0)
             before[first:] = frozen[None, :] * grown[first:, None]
             bound = _bound(before, depth[rows], unit[rows], jumps[rows], ceiling=not last)
@@ -196,7 +233,7 @@ def _limits(
         else:
             start = np.maximum(before[-1], estimate[rows[-1]])
         level[rows], limit[rows] = before, bound
-    return level, limit
+    return level, limit, is_frozen
 
 
 def _bound(before: Float64, depth: Float64, unit: Float64, jumps: Float64, *, ceiling: bool) -> Float64:
@@ -209,6 +246,9 @@ def _bound(before: Float64, depth: Float64, unit: Float64, jumps: Float64, *, ce
     limits: Float64 = bound
     return limits
 
+
+LEVEL_OF = np.empty(4, np.int64)  # by statistic
+LEVEL_OF[[MAX, MIN, MEAN, NORM]] = EXTREMES_LEVEL, EXTREMES_LEVEL, MEAN_LEVEL, NORM_LEVEL
 
 PARAMETER_ROUNDING = 4.0  # a parameter stored once in a coarser dtype: units of that dtype by which Norm and Mean·√n/RMS may move
 
@@ -228,8 +268,9 @@ def _parameters_differ(differences: Differences, rows: Int64) -> Bool:
     return np.where(bits[0] != bits[1], rounded_apart | differences.nonfinite[rows], ~differences.equal[rows])
 
 
-def _shown(differences: Differences, noise: Noise, limit: Float64, weight: Bool) -> tuple[Bool, Float64, Float64]:
-    """Which statistics leave their limit, and the one to show: it stands out most against its own limit."""
+def _shown(differences: Differences, noise: Noise, limit: Float64, weight: Bool) -> tuple[Bool, Float64, Float64, Int64]:
+    """Which statistics leave their limit, and the one to show: it stands out most against its own limit. Last, which of the three levels
+    that limit comes from."""
     compared = differences.compared
     allowed = limit * noise.reach * noise.unit[:, None]
     floors = np.empty_like(differences.relative)
@@ -248,12 +289,14 @@ def _shown(differences: Differences, noise: Noise, limit: Float64, weight: Bool)
     difference = differences.relative[rows, most]
     any_compared = compared.any(axis=1)
     shown_floor = floors[rows, most]
+    by_level = LEVEL_OF[most]
     if differences.tensors is not None:
         measured = differences.tensors.measured
         difference[measured] = differences.tensors.relative_l2[differences.tensors.row[measured]]
         shown_floor[measured] = allowed[measured, MEAN_LEVEL]
+        by_level[measured] = MEAN_LEVEL
         any_compared |= measured
     difference[any_compared & np.isnan(difference)] = 0.0
     difference[differences.nonfinite] = np.inf
     difference[differences.size] = np.nan
-    return over, difference, np.where(any_compared, shown_floor, np.nan)
+    return over, difference, np.where(any_compared, shown_floor, np.nan), by_level

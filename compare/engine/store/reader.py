@@ -160,6 +160,7 @@ class _Case:
             "grade": grade,
             "order": int(columns.array("position")[pair]),
             "floor": None if math.isnan(floor) else floor,
+            "floor_source": self._floor_source(pair),
             "precision": PRECISION.get(int(columns.array("bits")[pair])),
             "statistics": self._statistics(pair),
             "tensor": tensor_detail(self.columns, pair),
@@ -168,6 +169,11 @@ class _Case:
     def _slots(self, side: int, pair: int) -> list[int]:
         start = self.columns.array(f"{SIDES[side]}_start")
         return self.columns.array(f"{SIDES[side]}_slot")[start[pair] : start[pair + 1]].tolist()  # type: ignore[no-any-return]
+
+    def _floor_source(self, pair: int) -> str | None:
+        """What decided the limit; None where none is applied, and of what was stored before it was kept."""
+        names = self.columns.meta.get("floor_sources", {})
+        return names.get(str(int(self.columns.array("floor_source")[pair]))) if names else None
 
     def _state(self, pair: int, grade: str) -> str:
         if grade == "incomparable":
@@ -257,6 +263,7 @@ class _Case:
                             "grade": "no_pair",
                             "order": -1,
                             "floor": None,
+                            "floor_source": None,
                             "precision": None,
                             "statistics": self._single(side, slot),
                             "tensor": None,

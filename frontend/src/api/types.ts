@@ -321,6 +321,8 @@ export interface SlotPlace {
   readonly shape: readonly number[] | null;
 }
 
+export type FloorSource = "profile" | "measured" | "frozen" | "baseline";
+
 export interface NodeSlot {
   readonly group: "input" | "parameters" | "output" | "parameters_grad";
   readonly slot: string;
@@ -334,6 +336,8 @@ export interface NodeSlot {
   readonly grade: GradeWord | "no_pair";
   readonly order: number | null;
   readonly floor: Num | null;
+  /** What decided the floor; null: none is applied (weights, integers, a determinism check). */
+  readonly floor_source: FloorSource | null;
   /** What the ulps are units of; null: exact, or nothing to compare. */
   readonly precision: "fp8" | "bf16" | "fp16" | "fp32" | "fp64" | null;
   readonly statistics: readonly SlotStatistic[];

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from compare.engine.ingest import paths_to_sources
+from compare.engine.measure.grades import NO_FLOOR, FloorSource
 from compare.engine.model import JsonObject
 from compare.engine.options import Options
 from compare.engine.pipeline import compare_paths, compare_runs, read_run, silent
@@ -55,6 +56,15 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     fault = Fault("weight_noise", 0.02, 1, "self_attn.o_proj")
     made = simulate(Scenario("p", "Qwen2", "tiny", right="train", fault=fault, seed=5), tmp_path_factory.mktemp("baseline") / "p")
     return made.left, made.right
+
+
+def test_a_limit_that_the_baseline_gave_says_so(pair: tuple[Path, Path], tmp_path: Path) -> None:
+    again = rewritten(pair[0], tmp_path / "again", 0.01, 1)
+    judged_part = compare_paths([pair[0]], [pair[1]], Options(baseline=str(again))).parts[0][1]
+    assert judged_part is not None
+    sources = judged_part.cases[0].grades.floor_source
+    assert FloorSource.BASELINE in sources
+    assert sources[sources != NO_FLOOR][0] == FloorSource.BASELINE  # no pair before it has shown more
 
 
 def test_a_side_that_repeats_itself_lowers_the_floor(tmp_path: Path) -> None:

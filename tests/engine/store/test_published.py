@@ -367,8 +367,11 @@ def test_every_row_answers_with_strict_json_of_the_documented_shape(published: P
                 "grade",
                 "order",
                 "floor",
+                "floor_source",
                 "statistics",
             } <= set(slot)
+            assert slot["floor_source"] in (None, "profile", "measured", "frozen", "baseline")
+            assert slot["floor_source"] is None or slot["floor"] is not None
             assert slot["group"] in GROUPS
             assert slot["state"] in STATES
             assert slot["grade"] in GRADES

@@ -274,6 +274,22 @@ export const compare = {
     ulpOf: (dtype: string) => `ulp, ${dtype}`,
     names: { norm: "Norm", max: "Max", min: "Min", mean: "Mean", value: "Value" },
     ofRms: (percent: string) => `${percent} of RMS`,
+    floors: {
+      one: (slot: string, floor: string, source: string) => `Noise floor of ${slot}: ${floor}, ${source}`,
+      names: {
+        profile: "default of the noise profile",
+        measured: "measured on this pair of dumps",
+        frozen: "frozen at the first divergence",
+        baseline: "measured on the baseline",
+      },
+      sources: {
+        profile: "What the noise profile grants this kind of tensor, its dtype and its depth: no pair before it has shown more.",
+        measured: "A step above the largest difference that the pairs before it, in order of execution, have shown.",
+        frozen:
+          "The level that was measured up to the first divergence, growing with depth alone: a fault must not raise the bar for its consequences.",
+        baseline: "A step above how far the left side is from a second dump of itself.",
+      },
+    },
     residualTitle: "Layer output is compared through the residual stream",
     residualOther: "Compared with a tensor of another module",
     residualMore: "Also compared with other modules",

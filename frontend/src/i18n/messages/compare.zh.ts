@@ -263,6 +263,21 @@ export const compare: CompareMessages = {
     ulpOf: (dtype) => `ulp，${dtype}`,
     names: { norm: "Norm", max: "Max", min: "Min", mean: "Mean", value: "值" },
     ofRms: (percent) => `RMS 的 ${percent}`,
+    floors: {
+      one: (slot, floor, source) => `${slot} 的噪声基线：${floor}，${source}`,
+      names: {
+        profile: "噪声配置的默认值",
+        measured: "由这两份数据实测",
+        frozen: "固定在首个差异处",
+        baseline: "由基线数据实测",
+      },
+      sources: {
+        profile: "噪声配置按张量种类、数据类型与层深给出的容许值：此前没有配对显示出更大的差异。",
+        measured: "按执行顺序，在此前各配对显示出的最大差异之上再留一档余量。",
+        frozen: "首个差异之前实测到的水平，之后只随层深增长：故障不能抬高其后果的判定线。",
+        baseline: "在左侧与其自身第二份数据的差距之上再留一档余量。",
+      },
+    },
     residualTitle: "层输出通过残差流比较",
     residualOther: "与另一个模块的张量比较",
     residualMore: "还与其他模块比较",

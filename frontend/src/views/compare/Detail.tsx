@@ -7,6 +7,7 @@ import { CopyButton } from "../../ui/copy-button";
 import { SideMark } from "../../ui/side";
 import { Checked } from "./Checked";
 import styles from "./detail.module.css";
+import { Floors } from "./Floors";
 import { useNode } from "./queries";
 import { ResidualPicture, ResidualRelation, residualSlot } from "./Residual";
 import { RoleGlyph, type RoleName } from "./RoleGlyph";
@@ -172,6 +173,7 @@ function DetailBody({ node, origin, verdict, sides, columns, onMatch, onUnmatch 
       {node.slots.length > 0 ? (
         <SlotTable key={node.n} slots={node.slots} sides={sides} columns={columns} own={own} origin={origin !== null} />
       ) : null}
+      <Floors slots={node.slots} />
       <Tensors key={`tensors-${node.n}`} slots={node.slots} columns={columns} />
       {quiet ? null : picture}
       {residual === null ? null : (

@@ -80,6 +80,7 @@ export function slot(own: Partial<NodeSlot> = {}): NodeSlot {
     grade: "rounding",
     order: 1,
     floor: 0.008,
+    floor_source: "measured",
     precision: "bf16",
     statistics: [],
     tensor: null,
