@@ -11,7 +11,7 @@ from compare.engine.align.canonical import entry_of, layer_of, naming
 from compare.engine.align.conventions import conventions, decoder, fill
 from compare.engine.diagnose.advice import advice_for
 from compare.engine.diagnose.case import Case
-from compare.engine.diagnose.origins import Kind, Origin
+from compare.engine.diagnose.origins import Inputs, Kind, Origin
 from compare.engine.diagnose.premises import weights_of
 from compare.engine.diagnose.words import Text, both, number, percent
 from compare.engine.measure.statistics import MAX, MEAN, MIN, NORM
@@ -167,7 +167,7 @@ def _activation(case: Case, origin: Origin) -> Iterator[Cause]:
 
 
 def _residual(case: Case, origin: Origin) -> Iterator[Cause]:
-    if _noise_role(case, origin) != "stream" or origin.kind is not Kind.ORIGIN:
+    if _noise_role(case, origin) != "stream" or origin.inputs is not Inputs.AGREE:
         return
     yield Cause(
         "residual_addition",

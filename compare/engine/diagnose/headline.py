@@ -9,7 +9,7 @@ import numpy as np
 from compare.engine.align.canonical import layer_of
 from compare.engine.diagnose.case import Case
 from compare.engine.diagnose.layers import LayerRow
-from compare.engine.diagnose.origins import Kind, Origin
+from compare.engine.diagnose.origins import Inputs, Kind, Origin
 from compare.engine.diagnose.premises import Premise
 from compare.engine.diagnose.words import Text, both, number, percent, short
 from compare.engine.measure.elements.table import Elements
@@ -27,7 +27,7 @@ def diverged(case: Case, origin: Origin, premises: Sequence[Premise]) -> Text:
     said = {
         Kind.WEIGHTS: both(f"weights differ ({values})", f"权重不同（{values}）"),
         Kind.NONFINITE: both(f"NaN or Inf in {slot} on one side only ({values})", f"{slot} 仅一侧出现 NaN 或 Inf（{values}）"),
-        Kind.ORIGIN: both(f"{slot} differs while its inputs agree ({values})", f"{slot} 不同而输入一致（{values}）"),
+        Kind.ORIGIN: _of_inputs(slot, values, origin.inputs),
         Kind.BETWEEN: both(
             f"between {short(origin.after or '(start)')} and {short(origin.before or '?')}, where nothing was dumped ({values})",
             f"位于 {short(origin.after or '（开头）')} 与 {short(origin.before or '?')} 之间，其间没有采集数据（{values}）",
@@ -35,6 +35,17 @@ def diverged(case: Case, origin: Origin, premises: Sequence[Premise]) -> Text:
     }[origin.kind]
     tail = _failed_positions(premises)
     return both(f"First divergence: {where} — {said['en']}{tail['en']}", f"首个差异：{where} — {said['zh']}{tail['zh']}")
+
+
+def _of_inputs(slot: str, values: str, inputs: Inputs | None) -> Text:
+    """Only inputs that were compared can agree."""
+    if inputs is Inputs.NOT_COMPARED:
+        return both(f"{slot} differs; its inputs were not compared ({values})", f"{slot} 不同，输入没有比较（{values}）")
+    if inputs is Inputs.SOME_NOT_COMPARED:
+        return both(
+            f"{slot} differs while those of its inputs that were compared agree ({values})", f"{slot} 不同而比较过的输入一致（{values}）"
+        )
+    return both(f"{slot} differs while its inputs agree ({values})", f"{slot} 不同而输入一致（{values}）")
 
 
 def _values(case: Case, pair: int) -> str:

@@ -34,10 +34,18 @@ class Kind(StrEnum):
     WEIGHTS = "weights"
 
 
+class Inputs(StrEnum):
+    """What is known of an origin's inputs: all that both sides have were compared and agree, or only some of them, or none."""
+
+    AGREE = "agree"
+    SOME_NOT_COMPARED = "some_not_compared"
+    NOT_COMPARED = "not_compared"
+
+
 @dataclass(frozen=True, slots=True)
 class Origin:
     """``pair`` holds the evidence. ``node`` is the row of the tree it is shown at. ``after`` and ``before`` are module names, for BETWEEN
-    only. ``ratio`` is how far over its limit the clearest sign of it is (inf: a parameter or NaN)."""
+    only. ``ratio`` is how far over its limit the clearest sign of it is (inf: a parameter or NaN). ``inputs``: for ORIGIN only."""
 
     pair: int
     node: int
@@ -46,6 +54,7 @@ class Origin:
     after: str | None
     before: str | None
     ratio: float
+    inputs: Inputs | None = None
 
 
 def diagnose_origins(case: Case) -> tuple[Case, list[Origin]]:
@@ -260,7 +269,17 @@ def _activation(case: Case, pair: int, clearest: float) -> Origin:
         after = _last_clean(case, pair, sources)
         module = (None if quantity is not None else _container(case, pair)) or _common_parent(case, after, before)
     node = _node_of(case, module if kind is not Kind.BETWEEN else before, pair)
-    return Origin(pair, node, module, kind, after, before, max(clearest, float(case.grades.ratio[pair])))
+    inputs = _inputs(case, pair, sources) if kind is Kind.ORIGIN else None
+    return Origin(pair, node, module, kind, after, before, max(clearest, float(case.grades.ratio[pair])), inputs)
+
+
+def _inputs(case: Case, pair: int, sources: list[int]) -> Inputs:
+    """By the inputs of the pair's own module; where it has none on both sides, by what its tensor is made of."""
+    own = (case.pairs.node == case.pairs.node[pair]) & (case.pairs.group == Group.INPUT) & ~case.grades.nothing
+    compared = bool((own & case.grades.comparable).any())
+    if (own & ~case.grades.comparable & ~case.grades.argument).any():
+        return Inputs.SOME_NOT_COMPARED if compared else Inputs.NOT_COMPARED
+    return Inputs.AGREE if compared or sources else Inputs.NOT_COMPARED
 
 
 def _itself_clean(case: Case, pair: int, module: str) -> bool:

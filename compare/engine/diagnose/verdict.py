@@ -17,7 +17,7 @@ from compare.engine.diagnose.causes import causes_of
 from compare.engine.diagnose.finding import Finding
 from compare.engine.diagnose.findings import findings_of, parts_not_compared
 from compare.engine.diagnose.layers import LayerRow, layers_of
-from compare.engine.diagnose.origins import Kind, Origin, diagnose_origins, downstream_ratio
+from compare.engine.diagnose.origins import Inputs, Kind, Origin, diagnose_origins, downstream_ratio
 from compare.engine.diagnose.premises import Premise, failed, premises_of
 from compare.engine.diagnose.words import Text, both
 from compare.engine.measure.grades import Grade
@@ -179,6 +179,7 @@ def _origin(case: Case, origin: Origin) -> JsonObject:
         "kind": str(origin.kind),
         "after": origin.after,
         "before": origin.before,
+        "inputs": None if origin.inputs is None else str(origin.inputs),
         "evidence": _evidence(case, pair),
         "confidence": _confidence(origin, max(origin.ratio, downstream_ratio(case, origin))),
         "causes": [cause.document() for cause in causes_of(case, origin)],
@@ -186,9 +187,10 @@ def _origin(case: Case, origin: Origin) -> JsonObject:
 
 
 def _confidence(origin: Origin, ratio: float) -> str:
-    """A place that was not dumped itself (BETWEEN) needs twice the evidence to be called certain."""
+    """A place that was not dumped itself (BETWEEN) needs twice the evidence to be called certain; where nothing is known of the inputs,
+    none is."""
     certain = 2 * HIGH if origin.kind is Kind.BETWEEN else HIGH
-    return "high" if ratio >= certain else "medium" if ratio >= MEDIUM else "low"
+    return "high" if ratio >= certain and origin.inputs is not Inputs.NOT_COMPARED else "medium" if ratio >= MEDIUM else "low"
 
 
 def _evidence(case: Case, pair: int) -> JsonObject:

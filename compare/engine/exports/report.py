@@ -155,7 +155,7 @@ class _Report:
     def _origin(self, origin: JsonObject) -> Iterator[Block]:
         rows: list[list[Line]] = [
             [[self.say("module")], [Code(origin["module"])]],
-            [[self.say("kind")], [self.say(f"kind_{origin['kind']}")]],
+            [[self.say("kind")], [self.say(_kind(origin))]],
             [[self.say("slot")], [Code(origin["slot"]), f" · {self.say(origin['direction'])}"]],
             [[self.say("order")], [f"{origin['order'] + 1} / {origin['of']}"]],
             [[self.say("confidence")], [self.say(origin["confidence"])]],
@@ -327,6 +327,12 @@ def _codes(names: Sequence[str], count: int | None = None) -> Line:
     for name in names[:MOST_NAMES]:
         spans += [", ", Code(name)] if spans else [Code(name)]
     return [*spans, " …"] if len(names) > MOST_NAMES or (count or 0) > len(names) > 0 else spans
+
+
+def _kind(origin: JsonObject) -> str:
+    """Inputs that were not compared are not said to agree."""
+    inputs = origin.get("inputs")
+    return f"kind_{origin['kind']}" + ("" if inputs in (None, "agree") else f"_{inputs}")
 
 
 def _float(value: Any) -> float | None:

@@ -66,6 +66,8 @@ _WORDS: dict[str, tuple[str, str]] = {
         "没有源头：不存在输入一致而输出超出噪声的位置。",
     ),
     "kind_origin": ("inputs agree, the output does not", "输入一致，输出不同"),
+    "kind_origin_some_not_compared": ("the inputs compared agree, the output does not", "比较过的输入一致，输出不同"),
+    "kind_origin_not_compared": ("the output differs, the inputs were not compared", "输出不同，输入没有比较"),
     "kind_weights": ("a weight differs", "权重不同"),
     "kind_nonfinite": ("NaN or Inf begins here", "NaN 或 Inf 从此处开始"),
     "kind_between": ("in between, where nothing was dumped", "位于未采集的位置"),

@@ -171,6 +171,8 @@ export interface Origin {
   readonly kind: "origin" | "nonfinite" | "between" | "weights";
   readonly after: string | null;
   readonly before: string | null;
+  /** Of kind `origin` alone, and not in documents from before it was told. */
+  readonly inputs?: "agree" | "some_not_compared" | "not_compared" | null;
   readonly evidence: Readonly<Record<string, Num | null>>;
   readonly confidence: "high" | "medium" | "low";
   readonly causes: readonly Cause[];

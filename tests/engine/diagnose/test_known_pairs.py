@@ -188,6 +188,7 @@ def test_the_document_has_the_members_of_its_schema(known: Known) -> None:
             "kind",
             "after",
             "before",
+            "inputs",
             "evidence",
             "confidence",
             "causes",

@@ -17,7 +17,7 @@ from compare.engine.align.nodes import NodeKind
 from compare.engine.diagnose.case import module_name
 from compare.engine.options import Options
 from compare.engine.pipeline import compare_paths
-from tests.engine.build import bf16, call, compare, part, tensor, write
+from tests.engine.build import CORPUS, bf16, call, compare, part, tensor, write
 from tests.engine.diagnose.test_symmetry import members
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -95,3 +95,24 @@ def test_numbers_at_the_end_of_the_range_say_nothing_on_stderr(tmp_path: Path) -
     command = [sys.executable, "manage.py", "compare", *map(str, sides)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=False)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_inputs_that_were_not_compared_are_not_said_to_agree() -> None:
+    """A module matched by hand with one whose input is of another size differed "while its inputs agree", with confidence high."""
+    rule = "pairs:\n- {left: model.layers.2.mlp.down_proj, right: model.layers.2.self_attn.o_proj}\n"
+    document = compare_paths([CORPUS / "q2_train_stat.zip"], [CORPUS / "q2_infer_stat.zip"], Options(mapping=rule)).document
+    first = document["first_divergence"]
+    assert (first["module"], first["kind"], first["inputs"]) == ("model.layers.2.mlp.down_proj", "origin", "not_compared")
+    assert first["confidence"] != "high"
+    assert "its inputs were not compared" in document["headline"]["en"]
+    assert "输入没有比较" in document["headline"]["zh"]
+
+
+def test_a_module_whose_inputs_were_not_dumped_is_not_said_to_have_inputs_that_agree(tmp_path: Path) -> None:
+    left = {f"Module.blocks.{n}.Block.forward.0": call(output=[tensor()]) for n in range(4)}
+    right = left | {"Module.blocks.2.Block.forward.0": call(output=[tensor(12.0, largest=1.5)])}
+    document = compare(tmp_path, left, right)
+    first = document["first_divergence"]
+    assert (first["kind"], first["inputs"]) == ("origin", "not_compared")
+    assert first["confidence"] != "high"
+    assert "agree" not in document["headline"]["en"]

@@ -148,6 +148,21 @@ describe("what happened at a row", () => {
     );
   });
 
+  it("an origin whose input and weight were not compared says so, and not that they agree", () => {
+    const slots = [
+      slot({ group: "input", slot: "input.0", state: "not_comparable", grade: "incomparable", statistics: [] }),
+      slot({ group: "parameters", slot: "parameters.weight", state: "not_comparable", grade: "incomparable", statistics: [] }),
+      slot({ state: "first" }),
+    ];
+    const own = origin({ kind: "origin", inputs: "not_compared", causes: [] });
+    expect(text(explainNode(node({ slots }), own, "en", en))).toBe("The inputs were not compared. The output differs.");
+    expect(text(explainNode(node({ slots }), own, "zh", zh))).toBe("输入没有比较。输出不同。");
+    const weights = [...slots.slice(0, 1), slot({ group: "parameters", slot: "parameters.weight" }), ...slots.slice(2)];
+    expect(text(explainNode(node({ slots: weights }), own, "en", en))).toBe(
+      "The inputs were not compared. The weights agree, the output does not.",
+    );
+  });
+
   it.each([
     [
       "inherited",

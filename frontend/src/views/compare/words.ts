@@ -84,7 +84,12 @@ function withoutStop(text: string): string {
 
 /** What an origin is and the number that proves it: `a weight differs (Norm −2.41 %, Max +6.02 %)`. */
 export function originWhat(origin: Origin, t: CompareMessages): string {
-  const kind = t.verdict.kinds[origin.kind];
+  const kind =
+    origin.inputs === "not_compared"
+      ? t.verdict.inputsNotCompared
+      : origin.inputs === "some_not_compared"
+        ? t.verdict.inputsPartlyCompared
+        : t.verdict.kinds[origin.kind];
   if (origin.kind === "between" && origin.after !== null && origin.before !== null) {
     return `${kind}${t.verdict.betweenPlaces(placeName(origin.after), placeName(origin.before))}`;
   }
@@ -237,20 +242,30 @@ function explainOrigin(node: NodeDetail, origin: Origin, language: Language, t: 
       sentences.push(t.explain.between(placeName(origin.after), placeName(origin.before)));
   } else {
     const inputs = node.slots.filter((slot) => slot.group === "input" && slot.state === "agrees");
+    const agree = inputs.length > 0 && origin.inputs !== "not_compared";
     // Not of the mean: it is a sum that cancels, and near zero its own step says nothing.
     const steps = inputs
       .flatMap((slot) => slot.statistics.filter((statistic) => statistic.name !== "mean").map((statistic) => figure(statistic.ulps)))
       .filter((step) => step !== null);
-    if (inputs.length > 0) {
+    if (!agree) {
+      if (origin.inputs === "not_compared") sentences.push(t.explain.inputsNotCompared);
+    } else {
       sentences.push(
         steps.length > 0 ? t.explain.inputsAgree(String(Math.round(Math.max(...steps.map(Math.abs))))) : t.explain.inputsAgreePlain,
       );
     }
     if (origin.kind === "weights") {
       const moved = node.slots.some((slot) => slot.group === "output" && isDirty(slot));
-      sentences.push(moved ? t.explain.weightDiffers : t.explain.weightDiffersOnly);
+      if (agree) sentences.push(moved ? t.explain.weightDiffers : t.explain.weightDiffersOnly);
+      else sentences.push(moved ? t.explain.weightDiffersAlone : t.explain.weightDiffersOnlyAlone);
     } else if (origin.kind === "nonfinite") sentences.push(t.explain.nonfinite);
-    else sentences.push(node.slots.some((slot) => slot.group === "parameters") ? t.explain.weightAgrees : t.explain.outputDiffers);
+    else {
+      // Of weights that were not compared nothing is known.
+      const weights = node.slots.filter((slot) => slot.group === "parameters");
+      if (weights.length > 0 && weights.every((slot) => slot.state === "agrees"))
+        sentences.push(agree ? t.explain.weightAgrees : t.explain.weightAgreesAlone);
+      else sentences.push(agree ? t.explain.outputDiffers : t.explain.outputDiffersAlone);
+    }
   }
   const space = language === "zh" ? "" : " ";
   const runs: Run[] = [{ text: sentences.join(space) }];
