@@ -89,6 +89,14 @@ class Case:
         found = dict.fromkeys(int(dump.slots.record[slot]) for slot in self.pairs.slots[side][pair])
         return [dump.records.name[record] for record in found]
 
+    def checksums(self, pair: int) -> tuple[str, str] | None:
+        """The checksums of both sides, where they were compared."""
+        if not self.differences.checked[pair]:
+            return None
+        rows = [int(lists[pair][0]) for lists in self.pairs.slots]
+        left, right = (dump.texts[int(dump.slots.checksum[row])] for dump, row in zip(self.dumps, rows, strict=True))
+        return left, right
+
     def slot_name(self, pair: int, side: int) -> str:
         dump = self.dumps[side]
         return dump.slot_names[int(dump.slots.name[self.pairs.slots[side][pair][0]])]

@@ -25,48 +25,50 @@ def diverged(case: Case, origin: Origin, premises: Sequence[Premise]) -> Text:
     values = _values(case, origin.pair)
     slot = case.slot_name(origin.pair, case.primary)
     said = {
-        Kind.WEIGHTS: both(f"weights differ ({values})", f"权重不同（{values}）"),
-        Kind.NONFINITE: both(f"NaN or Inf in {slot} on one side only ({values})", f"{slot} 仅一侧出现 NaN 或 Inf（{values}）"),
+        Kind.WEIGHTS: both(f"weights differ ({values['en']})", f"权重不同（{values['zh']}）"),
+        Kind.NONFINITE: both(f"NaN or Inf in {slot} on one side only ({values['en']})", f"{slot} 仅一侧出现 NaN 或 Inf（{values['zh']}）"),
         Kind.ORIGIN: _of_inputs(slot, values, origin.inputs),
         Kind.BETWEEN: both(
-            f"between {short(origin.after or '(start)')} and {short(origin.before or '?')}, where nothing was dumped ({values})",
-            f"位于 {short(origin.after or '（开头）')} 与 {short(origin.before or '?')} 之间，其间没有采集数据（{values}）",
+            f"between {short(origin.after or '(start)')} and {short(origin.before or '?')}, where nothing was dumped ({values['en']})",
+            f"位于 {short(origin.after or '（开头）')} 与 {short(origin.before or '?')} 之间，其间没有采集数据（{values['zh']}）",
         ),
     }[origin.kind]
     tail = _failed_positions(premises)
     return both(f"First divergence: {where} — {said['en']}{tail['en']}", f"首个差异：{where} — {said['zh']}{tail['zh']}")
 
 
-def _of_inputs(slot: str, values: str, inputs: Inputs | None) -> Text:
+def _of_inputs(slot: str, values: Text, inputs: Inputs | None) -> Text:
     """Only inputs that were compared can agree."""
+    en, zh = values["en"], values["zh"]
     if inputs is Inputs.NOT_COMPARED:
-        return both(f"{slot} differs; its inputs were not compared ({values})", f"{slot} 不同，输入没有比较（{values}）")
+        return both(f"{slot} differs; its inputs were not compared ({en})", f"{slot} 不同，输入没有比较（{zh}）")
     if inputs is Inputs.SOME_NOT_COMPARED:
-        return both(
-            f"{slot} differs while those of its inputs that were compared agree ({values})", f"{slot} 不同而比较过的输入一致（{values}）"
-        )
-    return both(f"{slot} differs while its inputs agree ({values})", f"{slot} 不同而输入一致（{values}）")
+        return both(f"{slot} differs while those of its inputs that were compared agree ({en})", f"{slot} 不同而比较过的输入一致（{zh}）")
+    return both(f"{slot} differs while its inputs agree ({en})", f"{slot} 不同而输入一致（{zh}）")
 
 
-def _values(case: Case, pair: int) -> str:
+def _values(case: Case, pair: int) -> Text:
     """The statistics that leave their limit, both sides; the largest first, at most two. Of tensors, how far their elements are apart."""
     tensors = case.differences.tensors
     if tensors is not None and tensors.row[pair] >= 0:
         return _of_elements(tensors, int(tensors.row[pair]))
     left, right = case.differences.sides
     over = np.flatnonzero(case.grades.over[pair])
-    sums = [int(dump.slots.checksum[lists[pair][0]]) for dump, lists in zip(case.dumps, case.pairs.slots, strict=True)]
-    if not len(over) and min(sums) >= 0:
-        return f"checksum {case.dumps[0].texts[sums[0]]} / {case.dumps[1].texts[sums[1]]}"
+    sums = case.checksums(pair)
+    if not len(over) and sums is not None:
+        return both(f"checksum {sums[0]} / {sums[1]}", f"校验和 {sums[0]} / {sums[1]}")
     ranked = sorted(over.tolist(), key=lambda s: (s != NORM, -np.nan_to_num(case.differences.relative[pair, s], nan=np.inf)))
     chosen = ranked[:2] or [int(NORM) if case.differences.compared[pair, NORM] else int(MAX)]
-    return ", ".join(f"{NAMES[s]} {number(float(left.values[pair, s]))} / {number(float(right.values[pair, s]))}" for s in chosen)
+    shown = [f"{NAMES[s]} {number(float(left.values[pair, s]))} / {number(float(right.values[pair, s]))}" for s in chosen]
+    return both(", ".join(shown), "，".join(shown))
 
 
-def _of_elements(tensors: Elements, row: int) -> str:
+def _of_elements(tensors: Elements, row: int) -> Text:
     if tensors.misplaced[row]:
-        return f"{int(tensors.misplaced[row])} of {int(tensors.count[row])} elements"
-    return f"tensors: relative L2 {number(float(tensors.relative_l2[row]))}, cosine {tensors.cosine[row]:.6f}"
+        there, count = int(tensors.misplaced[row]), int(tensors.count[row])
+        return both(f"{there} of {count} elements", f"{count} 个元素中的 {there} 个")
+    error, cosine = number(float(tensors.relative_l2[row])), f"{tensors.cosine[row]:.6f}"
+    return both(f"tensors: relative L2 {error}, cosine {cosine}", f"张量：相对 L2 {error}，余弦相似度 {cosine}")
 
 
 def _failed_positions(premises: Sequence[Premise]) -> Text:
@@ -153,6 +155,17 @@ def rests_on(cases: Sequence[Case]) -> Text:
             f"{name} tensors for {measured} of {of} pairs, statistics for the others".strip(),
             f"{of} 对中 {measured} 对是 {name} 张量（逐元素），其余是统计量",
         )
+    checked = sum(int((case.differences.checked & _tensors(case)).sum()) for case in cases)
+    if checked and checked == of:
+        return both(
+            f"checksums and {name} statistics: equal checksums are equal tensors, but for chance",
+            f"校验和与 {name} 统计量：校验和相等即张量相等（巧合除外）",
+        )
+    if checked:
+        return both(
+            f"checksums for {checked} of {of} pairs, {name} statistics for the others: equal statistics are not equal tensors",
+            f"{of} 对中 {checked} 对有校验和，其余是 {name} 统计量：统计量相等不等于逐元素相等",
+        )
     return both(
         f"{name} statistics, not tensors: equal statistics are not equal tensors".strip(),
         f"{name} 统计量而不是张量：统计量相等不等于逐元素相等".strip(),
@@ -163,11 +176,17 @@ def _measured(cases: Sequence[Case]) -> tuple[int, int]:
     """How many of the compared pairs of tensors were compared element by element."""
     measured = of = 0
     for case in cases:
-        tensors = case.grades.comparable & (case.differences.elements > 0) & ~_scalars(case)
+        tensors = _tensors(case)
         of += int(tensors.sum())
         if case.differences.tensors is not None:
             measured += int((tensors & case.differences.tensors.measured).sum())
     return measured, of
+
+
+def _tensors(case: Case) -> Bool:
+    """Pairs of tensors that were compared."""
+    compared: Bool = case.grades.comparable & (case.differences.elements > 0) & ~_scalars(case)
+    return compared
 
 
 def _scalars(case: Case) -> Bool:

@@ -211,6 +211,7 @@ def _evidence(case: Case, pair: int) -> JsonObject:
         "ulps": tensors.median_ulps(row) if tensors is not None and measured else or_none(ulps[NORM], bool(known[NORM])),
         "cosine": or_none(tensors.cosine[row], True) if tensors is not None and measured else None,
         "rel_l2": or_none(tensors.relative_l2[row], True) if tensors is not None and measured else None,
+        "checksums": case.checksums(pair),
     }
 
 

@@ -168,6 +168,8 @@ class _Report:
         rows += [[[self.say(side)], _codes(origin[side])] for side in ("left", "right") if origin[side]]
         evidence = origin["evidence"]
         rows += [[[self.say(name)], [shown(_float(evidence[name]))]] for name, shown in EVIDENCE.items() if evidence.get(name) is not None]
+        if evidence.get("checksums"):
+            rows.append([[self.say("checksums")], [Code(" / ".join(evidence["checksums"]))]])
         yield Grid([self.say("what"), self.say("evidence")], rows)
         if not origin["causes"]:
             yield Paragraph([self.say("no_causes")])

@@ -89,6 +89,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     "mean_over_rms": ("Mean against RMS", "均值差 / RMS"),
     "ulps": ("Norm, ulp", "Norm 差（ulp）"),
     "cosine": ("cosine", "余弦相似度"),
+    "checksums": ("checksums", "校验和"),
     "rel_l2": ("relative L2", "相对 L2"),
     "causes": ("Possible causes, best supported first", "可能原因，按证据强弱排列"),
     "no_causes": ("No cause in the catalogue fits the evidence.", "已知原因中没有与证据相符的。"),

@@ -49,8 +49,8 @@ class Differences:
     ``excess`` = max(|signed| − slack, 0). ``scale`` is what each statistic is measured against: Norm against Norm, Mean against RMS =
     Norm/√n, Max and Min against the largest extreme. ``relative`` = |signed| / scale, NaN where not compared. ``ulps`` are signed, in
     units of the coarser side. ``nonfinite``: NaN or Inf on one side only. ``size``: element counts differ, nothing to compare.
-    ``unlike``: texts, or text against number. ``by_checksum``: no statistic on both sides, but a checksum. ``tensors``: what the elements
-    themselves say, where there are tensor files; ``equal`` and ``nonfinite`` are then theirs.
+    ``unlike``: texts, or text against number. ``checked``: their checksums were compared; ``by_checksum``: nothing else
+    could be. ``tensors``: what the elements themselves say, where there are tensor files; ``equal`` and ``nonfinite`` are then theirs.
     """
 
     sides: tuple[SideStatistics, SideStatistics]
@@ -66,6 +66,7 @@ class Differences:
     nonfinite: Bool
     size: Bool
     unlike: Bool
+    checked: Bool
     by_checksum: Bool
     elements: Int64
     tensor_bits: UInt8
@@ -233,6 +234,7 @@ def differences_of(pairs: Pairs, dumps: tuple[Dump, Dump], unpadded: Sequence[Un
         nonfinite,
         size,
         unlike,
+        checked & ~size,
         checked & ~compared.any(axis=1) & ~size,
         elements,
         tensor_bits,

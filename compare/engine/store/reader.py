@@ -163,6 +163,7 @@ class _Case:
             "floor_source": self._floor_source(pair),
             "precision": PRECISION.get(int(columns.array("bits")[pair])),
             "statistics": self._statistics(pair),
+            "checksum": self._checksum(pair),
             "tensor": tensor_detail(self.columns, pair),
         }
 
@@ -218,6 +219,30 @@ class _Case:
             )
         return found
 
+    def _checksum(self, pair: int) -> JsonObject | None:
+        """Of one slot against one; of several no checksum is that of the whole. Compared where both are of a tensor as it lies in memory,
+        of one dtype."""
+        slots = [self._slots(side, pair) for side in (LEFT, RIGHT)]
+        if any(len(each) != 1 for each in slots):
+            return None
+        left, right = (self._written(side, each[0]) for side, each in zip((LEFT, RIGHT), slots, strict=True))
+        if left is None and right is None:
+            return None
+        dtypes = [self._end(side, each[0])["dtype"] for side, each in zip((LEFT, RIGHT), slots, strict=True)]
+        view = self.columns.meta["relations"][str(int(self.columns.array("relation")[pair]))] == "alias"
+        compared = left is not None and right is not None and dtypes[LEFT] == dtypes[RIGHT] and not view
+        compared = compared and not bool(self.columns.array("size")[pair])
+        state = ("equal" if left == right else "differs") if compared else "not_compared"
+        return {"left": left, "right": right, "state": state}
+
+    def _checksum_alone(self, side: int, slot: int) -> JsonObject | None:
+        written = self._written(side, slot)
+        return None if written is None else {"left": None, "right": None, SIDES[side]: written, "state": "not_compared"}
+
+    def _written(self, side: int, slot: int) -> str | None:
+        index = int(self.dumps[side].slots.checksum[slot])
+        return self.dumps[side].texts[index] if index >= 0 else None
+
     def _scalar(self, slots: list[int], leaves: list[int], *, equal: bool) -> JsonObject:
         shown: list[float | str | None] = []
         for side, (slot, leaf) in enumerate(zip(slots, leaves, strict=True)):
@@ -266,6 +291,7 @@ class _Case:
                             "floor_source": None,
                             "precision": None,
                             "statistics": self._single(side, slot),
+                            "checksum": self._checksum_alone(side, slot),
                             "tensor": None,
                         }
                     )

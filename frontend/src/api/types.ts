@@ -316,6 +316,12 @@ export interface SlotStatistic {
   readonly over: boolean;
 }
 
+export interface SlotChecksum {
+  readonly left: string | null;
+  readonly right: string | null;
+  readonly state: "equal" | "differs" | "not_compared";
+}
+
 export interface SlotPlace {
   readonly record: string;
   readonly slot: string;
@@ -343,6 +349,8 @@ export interface NodeSlot {
   /** What the ulps are units of; null: exact, or nothing to compare. */
   readonly precision: "fp8" | "bf16" | "fp16" | "fp32" | "fp64" | null;
   readonly statistics: readonly SlotStatistic[];
+  /** null where neither side wrote one, or an end is several slots. */
+  readonly checksum?: SlotChecksum | null;
   /** What the elements themselves say; null where the dumps name no tensor files for the slot. */
   readonly tensor: TensorDetail | null;
 }

@@ -193,7 +193,7 @@ def test_the_document_has_the_members_of_its_schema(known: Known) -> None:
             "confidence",
             "causes",
         }
-        assert set(origin["evidence"]) == {"norm_rel", "max_rel", "mean_over_rms", "ulps", "cosine", "rel_l2"}
+        assert set(origin["evidence"]) == {"norm_rel", "max_rel", "mean_over_rms", "ulps", "cosine", "rel_l2", "checksums"}
         assert origin["kind"] in ("origin", "nonfinite", "between", "weights")
         assert origin["confidence"] in ("high", "medium", "low")
         assert (origin["after"] is not None or origin["before"] is not None) == (origin["kind"] == "between")

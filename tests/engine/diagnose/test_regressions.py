@@ -17,7 +17,7 @@ from compare.engine.align.nodes import NodeKind
 from compare.engine.diagnose.case import module_name
 from compare.engine.options import Options
 from compare.engine.pipeline import compare_paths
-from tests.engine.build import CORPUS, bf16, call, compare, part, tensor, write
+from tests.engine.build import CORPUS, bf16, call, compare, part, tensor, verdict, write
 from tests.engine.diagnose.test_symmetry import members
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -116,3 +116,22 @@ def test_a_module_whose_inputs_were_not_dumped_is_not_said_to_have_inputs_that_a
     assert (first["kind"], first["inputs"]) == ("origin", "not_compared")
     assert first["confidence"] != "high"
     assert "agree" not in document["headline"]["en"]
+
+
+def test_equal_checksums_are_not_said_to_be_statistics_alone() -> None:
+    headline = verdict("q2_shim_md5", "q2_shim_md5_again")["headline"]
+    assert headline["en"].endswith("Rests on checksums and bf16 statistics: equal checksums are equal tensors, but for chance")
+    assert headline["zh"].endswith("依据是 校验和与 bf16 统计量：校验和相等即张量相等（巧合除外）")
+    assert "checksum" not in verdict("q2_shim_stat", "q2_shim_stat_again")["headline"]["en"]
+
+
+def test_a_headline_that_rests_on_checksums_has_them_in_its_evidence() -> None:
+    document = verdict("q2_shim_md5", "q2_shim_pert1_md5")
+    assert document["first_divergence"]["evidence"]["checksums"] == ["8e4df5e2", "1d7f2210"]
+    assert "权重不同（校验和 8e4df5e2 / 1d7f2210）" in document["headline"]["zh"]
+
+
+def test_a_chinese_headline_of_tensors_has_no_english_in_it() -> None:
+    headline = verdict("q2_train_tensor", "q2_infer_down2_tensor")["headline"]
+    assert "cosine" in headline["en"]
+    assert re.search(r"（张量：相对 L2 [\d.]+，余弦相似度 [\d.]+）", headline["zh"])

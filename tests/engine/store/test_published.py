@@ -476,3 +476,25 @@ def test_the_published_verdict_is_that_of_the_paths(published: Published) -> Non
             key: value for key, value in direct.items() if key != "timing"
         }
     assert json.loads((published.folder / "parts" / "0" / "verdict.json").read_text("utf-8")) == published.document
+
+
+def test_a_weight_that_only_its_checksum_tells_apart_shows_both_checksums(place: Path) -> None:
+    """Its four statistics are equal: the page said "differs, first here" over four zeros."""
+    for run in ("q2_shim_md5", "q2_shim_pert1_md5"):
+        read_run(paths_to_sources([CORPUS / f"{run}.zip"]), f"{run}.zip", place / run, lambda *_: None)
+    runs = (place / "q2_shim_md5", place / "q2_shim_pert1_md5")
+    compare_runs(*runs, Options(), place / "md5", lambda *_: None, lambda _: None)
+    reader = PartReader(place / "md5" / "parts" / "0", *runs)
+    rows = len(Tree.of(place / "md5" / "parts" / "0" / "tree.bin.gz").columns["parent"])
+    slots = [slot for row in range(rows) for slot in reader.node(row)["slots"]]
+    weight = next(slot for slot in slots if slot["state"] == "first" and slot["group"] == "parameters")
+    assert weight["checksum"] == {"left": "8e4df5e2", "right": "1d7f2210", "state": "differs"}
+    assert all(one["difference"] == 0 for one in weight["statistics"])
+    for slot in slots:
+        if slot["checksum"] is not None and slot["checksum"]["state"] == "equal":
+            assert slot["checksum"]["left"] == slot["checksum"]["right"]
+            assert slot["grade"] in ("equal", "incomparable")
+
+
+def test_a_node_without_checksums_shows_none(place: Path) -> None:
+    assert all(slot["checksum"] is None for node in publish(place, "clean").nodes for slot in node["slots"])

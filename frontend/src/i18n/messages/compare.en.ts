@@ -275,6 +275,8 @@ export const compare = {
     columns: { statistic: "Statistic", difference: "difference", relative: "relative", ulp: "ulp" },
     ulpOf: (dtype: string) => `ulp, ${dtype}`,
     names: { norm: "Norm", max: "Max", min: "Min", mean: "Mean", value: "Value" },
+    checksum: "Checksum",
+    checksumStates: { equal: "equal", differs: "differs", not_compared: "not compared" },
     ofRms: (percent: string) => `${percent} of RMS`,
     floors: {
       one: (slot: string, floor: string, source: string) => `Noise floor of ${slot}: ${floor}, ${source}`,

@@ -264,6 +264,8 @@ export const compare: CompareMessages = {
     columns: { statistic: "统计量", difference: "差", relative: "相对差", ulp: "ulp" },
     ulpOf: (dtype) => `ulp，${dtype}`,
     names: { norm: "Norm", max: "Max", min: "Min", mean: "Mean", value: "值" },
+    checksum: "校验和",
+    checksumStates: { equal: "相等", differs: "不同", not_compared: "未比较" },
     ofRms: (percent) => `RMS 的 ${percent}`,
     floors: {
       one: (slot, floor, source) => `${slot} 的噪声基线：${floor}，${source}`,

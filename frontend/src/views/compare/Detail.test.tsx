@@ -51,6 +51,12 @@ describe("the statistics of a row", () => {
     ],
   });
 
+  it("end with the checksums of both sides, where a weight differs in nothing else", () => {
+    const checksum = { left: "8e4df5e2", right: "1d7f2210", state: "differs" } as const;
+    const rows = within(table([slot({ ...weight, statistics: [statistic("norm")], checksum })])).getAllByRole("row");
+    expect(cells(rows[3] as HTMLElement)).toEqual(["Checksum", "8e4df5e2", "1d7f2210", "differs"]);
+  });
+
   it("stand in four significant digits, with every digit on hover", () => {
     const rows = within(table([weight])).getAllByRole("row");
     expect(cells(rows[2] as HTMLElement)).toEqual(["Norm", "30.00", "29.88", "−0.1250", "−0.42\u00a0%", "−1"]);

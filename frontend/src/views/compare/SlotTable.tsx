@@ -1,5 +1,5 @@
 import { Fragment, useMemo, useState } from "react";
-import type { NodeSlot, SlotStatistic } from "../../api/types";
+import type { NodeSlot, SlotChecksum, SlotStatistic } from "../../api/types";
 import { useI18n } from "../../i18n";
 import { exact, figure, number, percent, signed, signedPercent, ulps } from "../../i18n/format";
 import { shortRecord } from "./Residual";
@@ -61,6 +61,7 @@ export function SlotTable({ slots, sides, columns, own, origin }: Props) {
               {(isOneSided(slot) ? [] : slot.statistics).map((statistic) => (
                 <StatisticRow key={statistic.name} statistic={statistic} slot={slot} columns={columns} />
               ))}
+              {isOneSided(slot) || !slot.checksum ? null : <ChecksumRow checksum={slot.checksum} columns={columns} />}
             </Fragment>
           ))}
         {hidden.size > 0 ? (
@@ -200,6 +201,27 @@ function StatisticRow({ statistic, slot, columns }: { statistic: SlotStatistic; 
       ) : null}
       <td className={over && statistic.ulps !== null ? styles.overUlps : zero(statistic.ulps)} title={exact(statistic.ulps)}>
         {steps(statistic.ulps)}
+      </td>
+    </tr>
+  );
+}
+
+/** Says equal or not where statistics may be blind; how far apart it cannot say. */
+function ChecksumRow({ checksum, columns }: { checksum: SlotChecksum; columns: SlotColumns }) {
+  const { t } = useI18n();
+  const words = t.compare.detail;
+  const differs = checksum.state === "differs";
+  return (
+    <tr className={styles.statistic}>
+      <th scope="row">{words.checksum}</th>
+      <td className={styles.text} title={checksum.left ?? undefined}>
+        {checksum.left ?? "–"}
+      </td>
+      <td className={styles.text} title={checksum.right ?? undefined}>
+        {checksum.right ?? "–"}
+      </td>
+      <td colSpan={columns - 3} className={differs ? styles.over : undefined}>
+        {words.checksumStates[checksum.state]}
       </td>
     </tr>
   );
