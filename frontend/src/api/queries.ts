@@ -68,6 +68,15 @@ export function useRun(id: string | null) {
   });
 }
 
+/** The newest runs, to choose one from. Where the list is closed there is nothing to choose from, and a link does. */
+export function useRuns() {
+  return useQuery({
+    queryKey: ["runs"],
+    queryFn: ({ signal }): Promise<Page<Run>> => unwrap(client.GET("/api/v1/runs/", { signal })),
+    staleTime: 10_000,
+  });
+}
+
 /** The comparisons that use a run. The list is closed to other machines like every list. */
 export function useComparisonsOfRun(run: string) {
   return useQuery({

@@ -1,6 +1,7 @@
 import { compare } from "./compare.en";
 import { exports, mapping } from "./exports.en";
 import { loop } from "./loop.en";
+import { options } from "./options.en";
 import { parts } from "./parts.en";
 
 /** English, and the shape every language must fill: a key that another language lacks does not compile. */
@@ -321,6 +322,7 @@ export const en = {
   exports,
   mapping,
   loop,
+  options,
 };
 
 type Widen<T> = T extends string

@@ -2,6 +2,7 @@ import { compare } from "./compare.zh";
 import type { Messages } from "./en";
 import { exports, mapping } from "./exports.zh";
 import { loop } from "./loop.zh";
+import { options } from "./options.zh";
 import { parts } from "./parts.zh";
 
 export const zh: Messages = {
@@ -316,4 +317,5 @@ export const zh: Messages = {
   exports,
   mapping,
   loop,
+  options,
 };

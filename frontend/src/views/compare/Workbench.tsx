@@ -16,6 +16,7 @@ import type { ViewTab } from "../../url-state";
 import { flushViewState } from "../../use-view-state";
 import { ExportMenu } from "../export/ExportMenu";
 import { type Matching, MatchPanel, matchChoices } from "../mapping/MatchPanel";
+import { CompareAgain } from "../options/CompareAgain";
 import { Detail } from "./Detail";
 import { Graph } from "./Graph";
 import { LayersTable } from "./LayersTable";
@@ -113,9 +114,12 @@ function PartWorkbench({ comparison, verdict, slug, part, done }: BenchOf & { co
     />
   );
   const exportMenu = (
-    <ExportMenu slug={slug} keyData={false} done={comparison.state === "done"} open={exporting} onOpenChange={setExporting}>
-      <Button>{t.exports.open}</Button>
-    </ExportMenu>
+    <>
+      <CompareAgain comparison={comparison} slug={slug} />
+      <ExportMenu slug={slug} keyData={false} done={comparison.state === "done"} open={exporting} onOpenChange={setExporting}>
+        <Button>{t.exports.open}</Button>
+      </ExportMenu>
+    </>
   );
   const verdictBlock = (
     <VerdictBlock

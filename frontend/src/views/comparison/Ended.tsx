@@ -8,6 +8,7 @@ import { Button } from "../../ui/button";
 import { Notice } from "../../ui/notice";
 import { type Side, SideMark } from "../../ui/side";
 import { sideTitles } from "../../ui/side-words";
+import { CompareAgain } from "../options/CompareAgain";
 import styles from "./ended.module.css";
 import { worthRetrying } from "./stage";
 
@@ -23,7 +24,7 @@ export function Ended({ slug, comparison, stage }: Props) {
   const [, navigate] = useLocation();
   const queries = useQueryClient();
   const retry = useMutation({ mutationFn: () => retryComparison(queries, slug) });
-  const { error } = comparison;
+  const { error, left, right } = comparison;
   const canRetry = !comparison.read_only && (stage !== "failed" || error === null || worthRetrying(error.code));
   const titles = { failed: t.comparison.failedTitle, cancelled: t.comparison.cancelledTitle, interrupted: t.comparison.interruptedTitle };
   const texts = { failed: null, cancelled: t.comparison.cancelledText, interrupted: t.comparison.interruptedText };
@@ -39,6 +40,7 @@ export function Ended({ slug, comparison, stage }: Props) {
               {retry.isPending ? t.comparison.retrying : t.comparison.retry}
             </Button>
           ) : null}
+          {left.state === "failed" || right.state === "failed" ? null : <CompareAgain comparison={comparison} slug={slug} />}
           <Button onClick={() => navigate("/")}>{canRetry ? t.common.back : t.comparison.chooseOther}</Button>
         </>
       }

@@ -28,6 +28,7 @@ type Answers = Record<string, { status?: number; body: unknown }>;
 /** The page over a network that answers as the test says; `asked` collects what it was asked. */
 function setup(answers: Answers = {}) {
   const asked: string[] = [];
+  const sent: unknown[] = [];
   const known: Answers = {
     "GET /api/v1/about/": { body: { example: "ex", public_url: "http://127.0.0.1", loopback_only: true } },
     "GET /api/v1/comparisons/": { body: { results: [ROW], next: null } },
@@ -35,6 +36,7 @@ function setup(answers: Answers = {}) {
   };
   vi.spyOn(window, "fetch").mockImplementation(async (request) => {
     const { method, url } = request as Request;
+    if (method === "POST") sent.push(await (request as Request).clone().json());
     const { pathname, search } = new URL(url);
     asked.push(`${method} ${pathname}${search}`);
     const { status = 200, body } = known[`${method} ${pathname}`] ?? {
@@ -49,7 +51,7 @@ function setup(answers: Answers = {}) {
       <LandingPage />
     </QueryClientProvider>,
   );
-  return { asked };
+  return { asked, sent };
 }
 
 function hold(side: "left" | "right", view: SideView) {
@@ -58,7 +60,7 @@ function hold(side: "left" | "right", view: SideView) {
 
 const run = (id: string, more: object = {}) => ({
   [`GET /api/v1/runs/${id}/`]: {
-    body: { id, name: id, state: "parsing", progress: {}, error: null, inventory: null, sha256: "", ...more },
+    body: { id, name: id, role: "auto", state: "parsing", progress: {}, error: null, inventory: null, sha256: "", ...more },
   },
 });
 
@@ -135,6 +137,54 @@ describe("the start page", () => {
     fireEvent.click(within(side).getByRole("button", { name: "swap the sides" }));
     expect(sides.left.view().phase).toBe("empty");
     await within(screen.getByRole("region", { name: "Inference dump" })).findByText("inference, guessed from engine modules");
+  });
+
+  it("offers what the dumps hold as options, and sends what was chosen", async () => {
+    const inventory = {
+      role: "train",
+      role_evidence: "gradients",
+      framework: "pytorch",
+      wrapping: null,
+      task: "statistics",
+      level: "L0",
+      dtype: null,
+      stages: [],
+      steps: [0, 1],
+      ranks: [0],
+      counts: { records: 52, bytes: 5095 },
+      missing: [],
+      left_aside: [],
+      digest: "ab".repeat(32),
+    };
+    const { sent } = setup({
+      ...run("aaaaaaaa", { state: "ready", inventory }),
+      ...run("bbbbbbbb"),
+      ...run("cccccccc", { name: "again" }),
+      "GET /api/v1/runs/": { body: { results: [], next: null } },
+      "POST /api/v1/comparisons/": { status: 201, body: { id: "c", url: "/c/c", state: "queued" } },
+    });
+    hold("left", { phase: "run", id: "aaaaaaaa", name: "a", about: null });
+    hold("right", { phase: "run", id: "bbbbbbbb", name: "b", about: null });
+    // The imitated browser opens no details by itself; the real one does so in tests/browser.
+    const details = screen.getByText("Options").closest("details") as HTMLDetailsElement;
+    details.open = true;
+    fireEvent(details, new Event("toggle"));
+    const left = await screen.findByRole("combobox", { name: "Train: step" });
+    expect(
+      within(left)
+        .getAllByRole("option")
+        .map(({ textContent }) => textContent),
+    ).toEqual(["all", "0", "1"]);
+    fireEvent.change(left, { target: { value: "1" } });
+    fireEvent.change(screen.getByRole("textbox", { name: "Inference: step" }), { target: { value: "0" } });
+    expect(screen.getByText("0, the only one")).toBeTruthy();
+    fireEvent.click(screen.getByRole("checkbox", { name: /^exact/ }));
+    fireEvent.change(screen.getByLabelText("baseline"), { target: { value: "http://127.0.0.1/r/cccccccc" } });
+    await screen.findByText("Baseline: again");
+    expect(screen.getByText("Options: step 1:0, exact, baseline")).toBeTruthy();
+    fireEvent.click(screen.getByRole("button", { name: "Compare" }));
+    await waitFor(() => expect(window.location.pathname).toBe("/c/c"));
+    expect(sent[0]).toMatchObject({ options: { step: "1:0", exact: true, baseline: "cccccccc" } });
   });
 
   it("opens the example", async () => {

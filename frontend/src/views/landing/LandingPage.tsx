@@ -9,8 +9,11 @@ import { Button } from "../../ui/button";
 import { useCommands } from "../../ui/commands";
 import { CopyButton } from "../../ui/copy-button";
 import { Header } from "../../ui/header";
+import { sideTitles } from "../../ui/side-words";
 import { useTitle } from "../../ui/use-title";
 import { MappingField } from "../mapping/MappingField";
+import { type Choices, NO_CHOICES, optionsOf } from "../options/choices";
+import { OptionsField } from "../options/OptionsField";
 import styles from "./landing.module.css";
 import { Recent } from "./Recent";
 import { SenderGate } from "./SenderGate";
@@ -50,10 +53,9 @@ function Actions({ left, right }: { left: SideHolding; right: SideHolding }) {
   const about = useAbout();
   const [, navigate] = useLocation();
   const queries = useQueryClient();
-  const [mapping, setMapping] = useState("");
+  const [choices, setChoices] = useState<Choices>(NO_CHOICES);
   const start = useMutation({
-    mutationFn: ([leftRun, rightRun]: readonly [string, string]) =>
-      createComparison(leftRun, rightRun, mapping.trim() === "" ? {} : { mapping }),
+    mutationFn: ([leftRun, rightRun]: readonly [string, string]) => createComparison(leftRun, rightRun, optionsOf(choices)),
     onSuccess: ({ url }) => {
       void queries.invalidateQueries({ queryKey: ["comparisons"] });
       navigate(url);
@@ -80,7 +82,13 @@ function Actions({ left, right }: { left: SideHolding; right: SideHolding }) {
   ]);
   return (
     <>
-      <MappingField value={mapping} onChange={setMapping} />
+      <OptionsField
+        choices={choices}
+        onChange={setChoices}
+        inventories={{ left: left.run?.inventory ?? null, right: right.run?.inventory ?? null }}
+        titles={sideTitles(left.run, right.run, t)}
+      />
+      <MappingField value={choices.mapping} onChange={(mapping) => setChoices({ ...choices, mapping })} />
       <div className={styles.actions}>
         <div className={styles.shell}>
           <span className={styles.shellLabel}>{t.landing.fromShell}</span>

@@ -9,6 +9,7 @@ import { DEFAULT_VIEW } from "../../url-state";
 import { changeView, useViewState } from "../../use-view-state";
 import { ExportMenu } from "../export/ExportMenu";
 import { KeyDataPanel } from "../key-data/KeyDataPanel";
+import { CompareAgain } from "../options/CompareAgain";
 import { Chain } from "./Chain";
 import { Drift } from "./Drift";
 import { Pairing } from "./Pairing";
@@ -87,6 +88,7 @@ export function PartsPage({ comparison, verdict, slug, from }: Props) {
               </Button>
             )}
             <RetryParts slug={slug} comparison={comparison} />
+            <CompareAgain comparison={comparison} slug={slug} />
             <ExportMenu
               slug={slug}
               keyData={keys.length > 0}

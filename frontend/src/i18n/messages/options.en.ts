@@ -1,0 +1,23 @@
+/** Words of the options of a comparison. */
+export const options = {
+  title: "Options",
+  open: "Options …",
+  chosen: (list: string) => `Options: ${list}`,
+  hint: "Where a side holds several, choose which is compared. One choice counts for both sides.",
+  places: { step: "step", rank: "rank", stage: "stage" },
+  of: (place: string, side: string) => `${side}: ${place}`,
+  all: "all",
+  same: "the same",
+  only: (value: string) => `${value}, the only one`,
+  none: "not named in the dump",
+  exact: "exact",
+  exactNote: "every pair that is not equal counts as diverged: a determinism check",
+  baseline: "baseline",
+  baselinePlaceholder: "link or id of a run",
+  baselineNote: "A second dump of the left side. What differs between the two is taken as its noise.",
+  baselineIs: (name: string) => `Baseline: ${name}`,
+  baselineLooking: "Looking for this run",
+  baselineUnknown: "This is neither a link nor an id of a run.",
+  again: "Compare again with options",
+  againNote: "Begins a new comparison of the same two runs. This one stays.",
+};
