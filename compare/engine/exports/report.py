@@ -167,7 +167,12 @@ class _Report:
         rows.append([[self.say("place")], [place]])
         rows += [[[self.say(side)], _codes(origin[side])] for side in ("left", "right") if origin[side]]
         evidence = origin["evidence"]
-        rows += [[[self.say(name)], [shown(_float(evidence[name]))]] for name, shown in EVIDENCE.items() if evidence.get(name) is not None]
+        elements = evidence.get("rel_l2") is not None
+        rows += [
+            [[self.say("element_ulps" if name == "ulps" and elements else name)], [shown(_float(evidence[name]))]]
+            for name, shown in EVIDENCE.items()
+            if evidence.get(name) is not None
+        ]
         if evidence.get("checksums"):
             rows.append([[self.say("checksums")], [Code(" / ".join(evidence["checksums"]))]])
         yield Grid([self.say("what"), self.say("evidence")], rows)
@@ -178,7 +183,9 @@ class _Report:
         yield Bullets([[f"{cause['text'][self.language]} ({cause['score']:.2f})"] for cause in origin["causes"]])
 
     def _layers(self, layers: Sequence[JsonObject]) -> Iterator[Block]:
-        header = [self.say(name) for name in ("layer", "left_norm", "right_norm", "difference", "ulps", "grade", "compared")]
+        tensors = any(row.get("rel_l2") is not None for row in layers)
+        numbers = ("layer", "left_norm", "right_norm", "norm_rel", "ulps", *(("rel_l2",) if tensors else ()))
+        header = [self.say(name) for name in (*numbers, "grade", "compared")]
         rows: list[list[Line]] = [
             [
                 [str(row["index"])],
@@ -186,14 +193,26 @@ class _Report:
                 [number(_float(row["right_norm"]))],
                 [percent(_float(row["norm_rel"]))],
                 [number(_float(row["ulps"]))],
+                *([[percent(_float(row.get("rel_l2")))]] if tensors else []),
                 [self._grade(row["grade"])],
-                [Code(str(row["compared"] or ""))],
+                self._compared(str(row["compared"] or "")),
             ]
             for row in layers[:MOST_LAYERS]
         ]
-        yield Grid(header, rows, frozenset(range(5)))
+        yield Grid(header, rows, frozenset(range(len(numbers))))
         if len(layers) > MOST_LAYERS:
             yield Paragraph([self.say("more", count=len(layers) - MOST_LAYERS)])
+
+    def _compared(self, place: str) -> Line:
+        """What stands for a layer's output: a slot's name, or ``residual stream:`` and where each side shows it."""
+        stream, _, places = place.rpartition("residual stream: ")
+        if not stream and places == place:
+            return [Code(place)]
+        spans: list[Span] = [f"{self.say('residual_stream')}{self.say('colon')}"]
+        for index, one in enumerate(places.split(", ")):
+            side, _, slot = one.partition(" ")
+            spans += [self.say("comma") if index else "", f"{self.say(side)} ", Code(slot)]
+        return [span for span in spans if span != ""]
 
     def _not_compared(self, part: FinishedPart, document: JsonObject) -> Iterator[Block]:
         coverage = document["coverage"]

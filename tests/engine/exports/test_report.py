@@ -131,3 +131,18 @@ def test_nothing_compared_is_said_and_not_hidden() -> None:
     text = page(*sides, "en").text
     assert "Not comparable" in text
     assert "fails" in text
+
+
+def test_a_layer_of_tensors_that_only_its_elements_tell_apart_shows_their_error() -> None:
+    """Norm 53 / 53, 0 %, 0 ulp stood beside "diverged", and the median of the elements was called an ulp of the Norm."""
+    text = page("q2_train_tensor", "q2_infer_down2_tensor", "en").text
+    assert "relative L2" in text
+    assert "3.58 %" in text
+    assert "elements, median ulp" in text
+
+
+def test_a_chinese_report_says_what_stands_for_a_layer_in_chinese() -> None:
+    text = page(*DOWN, "zh").text
+    assert "残差流" in text
+    assert "residual stream" not in text
+    assert "residual stream: right " in page(*DOWN, "en").text
