@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from compare.engine.align.canonical import layer_of
-from compare.engine.diagnose.case import Case
+from compare.engine.align.explain import Explanation
+from compare.engine.diagnose.case import Case, module_name
 from compare.engine.diagnose.layers import LayerRow
 from compare.engine.diagnose.origins import Inputs, Kind, Origin
 from compare.engine.diagnose.premises import Premise
@@ -28,13 +29,30 @@ def diverged(case: Case, origin: Origin, premises: Sequence[Premise]) -> Text:
         Kind.WEIGHTS: both(f"weights differ ({values['en']})", f"权重不同（{values['zh']}）"),
         Kind.NONFINITE: both(f"NaN or Inf in {slot} on one side only ({values['en']})", f"{slot} 仅一侧出现 NaN 或 Inf（{values['zh']}）"),
         Kind.ORIGIN: _of_inputs(slot, values, origin.inputs),
-        Kind.BETWEEN: both(
-            f"between {short(origin.after or '(start)')} and {short(origin.before or '?')}, where nothing was dumped ({values['en']})",
-            f"位于 {short(origin.after or '（开头）')} 与 {short(origin.before or '?')} 之间，其间没有采集数据（{values['zh']}）",
-        ),
+        Kind.BETWEEN: _between(case, origin, values),
     }[origin.kind]
     tail = _failed_positions(premises)
     return both(f"First divergence: {where} — {said['en']}{tail['en']}", f"首个差异：{where} — {said['zh']}{tail['zh']}")
+
+
+def _between(case: Case, origin: Origin, values: Text) -> Text:
+    """What lies between was not compared: not dumped, on one side only, or set apart by a rule, which is said."""
+    after, before = origin.after, short(origin.before or "?")
+    named = {origin.before, origin.module}
+    apart = any(
+        module_name(case, int(case.nodes.node_of[side][record])) in named
+        for side in (0, 1)
+        for record in np.flatnonzero(case.explanations[side] == Explanation.SET_APART).tolist()
+    )
+    why = (
+        both("which a rule of the mapping file sets apart", "映射文件中的规则取消了它的配对")
+        if apart
+        else both("where nothing was compared", "其间没有可比较的数据")
+    )
+    return both(
+        f"between {short(after or '(start)')} and {before}, {why['en']} ({values['en']})",
+        f"位于 {short(after or '（开头）')} 与 {before} 之间，{why['zh']}（{values['zh']}）",
+    )
 
 
 def _of_inputs(slot: str, values: Text, inputs: Inputs | None) -> Text:

@@ -135,3 +135,12 @@ def test_a_chinese_headline_of_tensors_has_no_english_in_it() -> None:
     headline = verdict("q2_train_tensor", "q2_infer_down2_tensor")["headline"]
     assert "cosine" in headline["en"]
     assert re.search(r"（张量：相对 L2 [\d.]+，余弦相似度 [\d.]+）", headline["zh"])
+
+
+def test_a_module_set_apart_by_a_rule_is_not_said_to_have_not_been_dumped() -> None:
+    rule = "unpaired:\n- {left: model.layers.2.mlp.down_proj, right: model.layers.2.mlp.down_proj}\n"
+    document = verdict("q2_train_stat", "q2_infer_down2_stat", mapping=rule)
+    assert document["first_divergence"]["kind"] == "between"
+    assert "mlp.down_proj, which a rule of the mapping file sets apart" in document["headline"]["en"]
+    assert "映射文件中的规则取消了它的配对" in document["headline"]["zh"]
+    assert "dumped" not in document["headline"]["en"]

@@ -18,7 +18,7 @@ export const compare = {
       weights: "a weight differs",
       origin: "the output differs, its inputs agree",
       nonfinite: "NaN or Inf where the inputs had none",
-      between: "parts where nothing was dumped",
+      between: "parts where nothing was compared",
     },
     betweenPlaces: (after: string, before: string) => `, somewhere after ${after} and before ${before}`,
     inputsNotCompared: "the output differs, its inputs were not compared",
@@ -376,7 +376,7 @@ export const compare = {
     weightDiffersOnlyAlone: "The weight differs; the output stays within noise.",
     nonfinite: "NaN or Inf appears here.",
     between: (after: string, before: string) =>
-      `The last clean place is ${after}, the first dirty one ${before}; what lies between was not dumped.`,
+      `The last clean place is ${after}, the first dirty one ${before}; what lies between was not compared.`,
     likely: "Likely cause: ",
     or: "; or ",
     score: (score: string) => ` (${score})`,

@@ -83,7 +83,7 @@ describe("the verdict's sentence", () => {
     });
     const between = origin({ kind: "between", after: "model.layers.0.self_attn.qkv_proj", before: "model.layers.0.self_attn.attn" });
     expect(verdictSentence(verdict({ headline: bare, first_divergence: between }), "zh", zh).what).toBe(
-      "分歧发生在未采集的位置，在 layers.0 · self_attn.qkv_proj 之后、layers.0 · self_attn.attn 之前",
+      "分歧发生在没有比较的位置，在 layers.0 · self_attn.qkv_proj 之后、layers.0 · self_attn.attn 之前",
     );
     expect(verdictSentence(verdict({ headline: bare, verdict: "identical", first_divergence: null }), "en", en).what).toBe(
       "all 246 pairs are equal",
