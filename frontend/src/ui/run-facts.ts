@@ -31,14 +31,24 @@ export function extentLine(stages: number, steps: number, ranks: number, t: Mess
   return parts.filter((part) => part !== null).join(" × ");
 }
 
+type Wrapped = Pick<Inventory, "wrapping" | "role">;
+
+/** A trainer's run that also holds dumps of its rollout engine: the engine is a part of it and not what it runs in. */
+function isPart({ wrapping, role }: Wrapped): boolean {
+  return wrapping === "vLLM" && role === "train";
+}
+
 /** PyTorch, FSDP */
-export function frameworkLine(framework: string, wrapping: string | null | undefined, t: Messages): string {
+export function frameworkLine(framework: string, of: Wrapped | null, t: Messages): string {
   const name = t.card.frameworkNames[framework.toLowerCase()] ?? framework;
-  return wrapping ? `${name}${t.common.comma}${wrapping}` : name;
+  if (of === null || of.wrapping === null) return name;
+  return `${name}${t.common.comma}${isPart(of) ? t.card.inPart(of.wrapping) : of.wrapping}`;
 }
 
 /** FSDP, bf16: what stands beside a run's name in a header. */
 export function headerFacts(inventory: Inventory | null, t: Messages): string {
   if (inventory === null) return "";
-  return [inventory.wrapping, inventory.dtype ? dtypeName(inventory.dtype) : null].filter(Boolean).join(t.common.comma);
+  return [isPart(inventory) ? null : inventory.wrapping, inventory.dtype ? dtypeName(inventory.dtype) : null]
+    .filter(Boolean)
+    .join(t.common.comma);
 }

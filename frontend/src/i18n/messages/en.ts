@@ -62,7 +62,7 @@ export const en = {
   landing: {
     documentTitle: "probe: where do two runs first part?",
     title: "Where do these two runs first part?",
-    lead: "Drop a training dump and an inference dump: folders, archives or loose json files. Tensors stay on your machine.",
+    lead: "Drop a training dump and an inference dump, or two runs of one kind left and right: folders, archives or loose json files. Tensors stay on your machine.",
     dropTrain: "Drop the training dump here",
     dropInfer: "Drop the inference dump here",
     dropNow: "Let go to add",
@@ -71,6 +71,7 @@ export const en = {
     chooseFolder: "Choose folder",
     zoneTrain: "Training dump",
     zoneInfer: "Inference dump",
+    zoneOf: (side: string) => `${side} run`,
     reading: (count: number, text: string) => `Looking through the folder: ${plural(count, text, "file", "files")}`,
     fromShell: "From a shell",
     shellCommand: "python manage.py compare ./train ./infer",
@@ -165,7 +166,7 @@ export const en = {
     notSent: "Not sent",
     roleNames: { train: "train", infer: "inference" },
     roleGuessed: (role: string, evidence: string) => `${role}, guessed from ${evidence}`,
-    roleUnknown: "not told by the dump; taken from the side it is on",
+    roleUnknown: "not told by the dump",
     roleMismatch: (role: string, evidence: string) => `reads like ${role}: ${evidence}`,
     swap: "swap the sides",
     evidence: {
@@ -173,6 +174,7 @@ export const en = {
       gradients: "gradients",
       engine_modules: "engine modules",
     } as Record<string, string>,
+    inPart: (engine: string) => `in part ${engine}`,
     frameworkNames: { pytorch: "PyTorch", mindspore: "MindSpore" } as Record<string, string>,
     tasks: {
       statistics: "statistics",

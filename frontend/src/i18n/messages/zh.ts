@@ -57,7 +57,7 @@ export const zh: Messages = {
   landing: {
     documentTitle: "probe：两次运行从哪里开始不同？",
     title: "这两次运行，从哪里开始不同？",
-    lead: "拖入一份训练 dump 和一份推理 dump：文件夹、压缩包或零散的 json 文件均可。张量留在你的机器上。",
+    lead: "拖入一份训练 dump 和一份推理 dump，或把两次同类运行分别拖到左右两侧：文件夹、压缩包或零散的 json 文件均可。张量留在你的机器上。",
     dropTrain: "把训练 dump 拖到这里",
     dropInfer: "把推理 dump 拖到这里",
     dropNow: "松开即可添加",
@@ -66,6 +66,7 @@ export const zh: Messages = {
     chooseFolder: "选择文件夹",
     zoneTrain: "训练 dump",
     zoneInfer: "推理 dump",
+    zoneOf: (side) => `${side}运行`,
     reading: (_count, text) => `正在查看文件夹：${text} 个文件`,
     fromShell: "命令行",
     shellCommand: "python manage.py compare ./train ./infer",
@@ -160,7 +161,7 @@ export const zh: Messages = {
     notSent: "未发送",
     roleNames: { train: "训练", infer: "推理" },
     roleGuessed: (role, evidence) => `${role}，依据${evidence}判断`,
-    roleUnknown: "dump 中没有说明，按所在一侧处理",
+    roleUnknown: "dump 中没有说明",
     roleMismatch: (role, evidence) => `看起来是${role}：${evidence}`,
     swap: "交换两侧",
     evidence: {
@@ -168,6 +169,7 @@ export const zh: Messages = {
       gradients: "梯度",
       engine_modules: "推理引擎模块",
     },
+    inPart: (engine) => `部分为 ${engine}`,
     frameworkNames: { pytorch: "PyTorch", mindspore: "MindSpore" },
     tasks: {
       statistics: "统计量",

@@ -1,23 +1,21 @@
 import type { Run } from "../../api/types";
 import { type Format, type Messages, useI18n } from "../../i18n";
 import { bytes, bytesOf, share } from "../../i18n/format";
-import type { Side } from "../../ui/side";
 import type { TransferView } from "../../upload/transfer";
 import type { HeldView } from "./RunCard";
 import styles from "./side-panel.module.css";
 
 interface Props {
-  side: Side;
+  name: string;
   view: HeldView;
   run: Run | null;
   failed: boolean;
 }
 
 /** The figures at the right of a card's header and the bar below them. The bar keeps its place when it is full: nothing jumps. */
-export function CardProgress({ side, view, run, failed }: Props) {
+export function CardProgress({ name, view, run, failed }: Props) {
   const { t, format } = useI18n();
   const fraction = failed ? 0 : fractionOf(view, run);
-  const name = side === "left" ? t.landing.zoneTrain : t.landing.zoneInfer;
   return (
     <>
       <p className={styles.figures}>{failed ? t.card.failed : statusLine(view, run, t, format)}</p>

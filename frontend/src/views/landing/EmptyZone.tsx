@@ -7,6 +7,7 @@ import styles from "./side-panel.module.css";
 
 interface Props {
   side: Side;
+  title: string;
   view: Extract<SideView, { phase: "empty" | "looking" | "lost" }>;
   over: boolean;
   closed: boolean;
@@ -14,14 +15,14 @@ interface Props {
   onChooseFolder: () => void;
 }
 
-export function EmptyZone({ side, view, over, closed, onChooseFiles, onChooseFolder }: Props) {
+export function EmptyZone({ side, title, view, over, closed, onChooseFiles, onChooseFolder }: Props) {
   const { t } = useI18n();
   const invitation = side === "left" ? t.landing.dropTrain : t.landing.dropInfer;
   return (
     <div className={styles.zone}>
       <p className={styles.zoneName}>
         <SideMark side={side} />
-        {side === "left" ? t.common.train : t.common.infer}
+        {title}
       </p>
       <div className={styles.invitation}>
         <FolderIcon />

@@ -139,6 +139,34 @@ describe("the start page", () => {
     await within(screen.getByRole("region", { name: "Inference dump" })).findByText("inference, guessed from engine modules");
   });
 
+  it("calls two runs of one role left and right, without asking to swap what is no use to swap", async () => {
+    const inventory = {
+      role: "train",
+      role_evidence: "gradients",
+      framework: "pytorch",
+      wrapping: "vLLM",
+      task: "statistics",
+      level: "L0",
+      dtype: null,
+      stages: ["reference"],
+      steps: [0],
+      ranks: [0],
+      counts: { records: 52, bytes: 5095 },
+      missing: [],
+      left_aside: [],
+      digest: "ab".repeat(32),
+    };
+    setup({ ...run("aaaaaaaa", { state: "ready", inventory }), ...run("bbbbbbbb", { state: "ready", inventory }) });
+    hold("left", { phase: "run", id: "aaaaaaaa", name: "a", about: null });
+    hold("right", { phase: "run", id: "bbbbbbbb", name: "b", about: null });
+    const right = await screen.findByRole("region", { name: "Right run" });
+    expect(within(right).getByRole("heading", { name: /^Right/ })).toBeTruthy();
+    expect(within(right).getByText("train, guessed from gradients")).toBeTruthy();
+    expect(within(right).getByText("PyTorch, in part vLLM")).toBeTruthy();
+    expect(screen.queryByText(/reads like/)).toBeNull();
+    expect(within(screen.getByRole("region", { name: "Left run" })).getByRole("heading", { name: /^Left/ })).toBeTruthy();
+  });
+
   it("offers what the dumps hold as options, and sends what was chosen", async () => {
     const inventory = {
       role: "train",

@@ -5,19 +5,22 @@ import { Button } from "../../ui/button";
 import { Digest, Fact, Noted, Structure } from "../../ui/facts";
 import { dataLine, extentLine, frameworkLine } from "../../ui/run-facts";
 import type { Side } from "../../ui/side";
+import { roleOf } from "../../ui/side-words";
 import { type Contents, sides, swapSides } from "../../upload/side";
 import type { HeldView } from "./RunCard";
 import styles from "./side-panel.module.css";
+import type { SideHolding } from "./use-side";
 
 interface Props {
   side: Side;
   view: HeldView;
   run: Run | null;
+  other: SideHolding;
   canSwap: boolean;
 }
 
 /** What the dump is: first what this page can see for itself, then what the server read. Rows keep their order, so nothing jumps. */
-export function Preflight({ side, view, run, canSwap }: Props) {
+export function Preflight({ side, view, run, other, canSwap }: Props) {
   const inventory = run?.inventory ?? null;
   const about = view.about;
   return (
@@ -25,7 +28,7 @@ export function Preflight({ side, view, run, canSwap }: Props) {
       {inventory === null ? (
         <LocalFacts about={about} />
       ) : (
-        <ServerFacts side={side} inventory={inventory} sha256={run?.sha256 ?? ""} canSwap={canSwap} />
+        <ServerFacts side={side} inventory={inventory} sha256={run?.sha256 ?? ""} other={other} canSwap={canSwap} />
       )}
       {about === null ? null : <AsideFacts side={side} about={about} />}
     </dl>
@@ -51,13 +54,21 @@ function LocalFacts({ about }: { about: Contents | null }) {
   );
 }
 
-function ServerFacts({ side, inventory, sha256, canSwap }: { side: Side; inventory: Inventory; sha256: string; canSwap: boolean }) {
+interface ServerFactsProps {
+  side: Side;
+  inventory: Inventory;
+  sha256: string;
+  other: SideHolding;
+  canSwap: boolean;
+}
+
+function ServerFacts({ side, inventory, sha256, other, canSwap }: ServerFactsProps) {
   const { t, format } = useI18n();
   const { stages, steps, ranks, counts } = inventory;
   return (
     <>
       <Fact name={t.card.role}>
-        <RoleLine side={side} inventory={inventory} />
+        <RoleLine side={side} inventory={inventory} other={other} />
         {canSwap ? (
           <>
             {" "}
@@ -67,7 +78,7 @@ function ServerFacts({ side, inventory, sha256, canSwap }: { side: Side; invento
           </>
         ) : null}
       </Fact>
-      <Fact name={t.card.framework}>{frameworkLine(inventory.framework, inventory.wrapping, t)}</Fact>
+      <Fact name={t.card.framework}>{frameworkLine(inventory.framework, inventory, t)}</Fact>
       <Fact name={t.card.data}>{dataLine(inventory, t)}</Fact>
       <Fact name={t.card.extent}>
         {t.card.extentLine(
@@ -85,13 +96,16 @@ function ServerFacts({ side, inventory, sha256, canSwap }: { side: Side; invento
   );
 }
 
-function RoleLine({ side, inventory }: { side: Side; inventory: Inventory }) {
+function RoleLine({ side, inventory, other }: { side: Side; inventory: Inventory; other: SideHolding }) {
   const { t } = useI18n();
   const evidence = t.card.evidence[inventory.role_evidence];
   if (evidence === undefined || inventory.role === "unknown") return t.card.roleUnknown;
   const role = t.card.roleNames[inventory.role];
   const expected: Role = side === "left" ? "train" : "infer";
-  if (inventory.role === expected) return t.card.roleGuessed(role, evidence);
+  // Against a run of the same role there is nothing to swap; while the other side is not read yet, nobody knows.
+  const beside = other.run === null ? null : roleOf(other.run);
+  const unread = other.view.phase !== "empty" && other.view.phase !== "lost" && beside === null;
+  if (inventory.role === expected || unread || beside === inventory.role) return t.card.roleGuessed(role, evidence);
   return <strong className={styles.mismatch}>{t.card.roleMismatch(role, evidence)}</strong>;
 }
 

@@ -124,12 +124,12 @@ function Row({ row, now }: { row: ComparisonRow; now: Date }) {
         <span className={styles.runs}>
           <span className={styles.run}>
             <SideMark side="left" />
-            <span className="visually-hidden">{t.common.train}</span>
+            <span className="visually-hidden">{t.common.left}</span>
             <span title={row.left.name}>{row.left.name}</span>
           </span>
           <span className={styles.run}>
             <SideMark side="right" />
-            <span className="visually-hidden">{t.common.infer}</span>
+            <span className="visually-hidden">{t.common.right}</span>
             <span title={row.right.name}>{row.right.name}</span>
           </span>
         </span>

@@ -16,6 +16,10 @@ export type HeldView = Extract<SideView, { phase: "sending" | "creating" | "run"
 
 interface Props {
   side: Side;
+  /** "Train", "Inference", "Left" or "Right". */
+  title: string;
+  /** What a screen reader hears of the side as a whole. */
+  name: string;
   holding: SideHolding;
   view: HeldView;
   other: SideHolding;
@@ -23,8 +27,8 @@ interface Props {
 }
 
 /** What a side holds: how far it is, what it is, and what can be done with it. */
-export function RunCard({ side, holding, view, other, onReplace }: Props) {
-  const { t, language } = useI18n();
+export function RunCard({ side, title, name, holding, view, other, onReplace }: Props) {
+  const { language } = useI18n();
   const problem = problemOfSide(holding, view, language);
   const canSwap = isSettled(view) && isSettled(other.view);
   return (
@@ -32,15 +36,15 @@ export function RunCard({ side, holding, view, other, onReplace }: Props) {
       <header className={styles.cardHeader}>
         <SideMark side={side} />
         <h2 className={styles.cardTitle}>
-          <span className={styles.sideName}>{side === "left" ? t.common.train : t.common.infer}</span>{" "}
+          <span className={styles.sideName}>{title}</span>{" "}
           <span className={styles.runName} title={view.name}>
             {view.phase === "run" && holding.run !== null ? <Link href={`/r/${view.id}`}>{holding.run.name}</Link> : view.name}
           </span>
         </h2>
-        <CardProgress side={side} view={view} run={holding.run} failed={problem !== null} />
+        <CardProgress name={name} view={view} run={holding.run} failed={problem !== null} />
       </header>
       {problem === null ? (
-        <Preflight side={side} view={view} run={holding.run} canSwap={canSwap} />
+        <Preflight side={side} view={view} run={holding.run} other={other} canSwap={canSwap} />
       ) : (
         <div className={styles.problem} role="alert">
           <Glyph name="failed" />

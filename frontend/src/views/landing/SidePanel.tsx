@@ -1,6 +1,7 @@
 import { type DragEvent, useRef, useState } from "react";
 import { useI18n } from "../../i18n";
 import type { Side } from "../../ui/side";
+import { sameRole, sideTitles } from "../../ui/side-words";
 import { chosen, entriesOf } from "../../upload/gather";
 import { sides } from "../../upload/side";
 import { EmptyZone } from "./EmptyZone";
@@ -59,7 +60,9 @@ export function SidePanel({ side, holding, other, closed }: Props) {
   };
 
   const choose = { files: () => files.current?.click(), folder: () => folder.current?.click() };
-  const name = side === "left" ? t.landing.zoneTrain : t.landing.zoneInfer;
+  const runs = side === "left" ? ([holding.run, other.run] as const) : ([other.run, holding.run] as const);
+  const title = sideTitles(...runs, t)[side];
+  const name = sameRole(...runs) ? t.landing.zoneOf(title) : side === "left" ? t.landing.zoneTrain : t.landing.zoneInfer;
   return (
     <section aria-label={name} className={[styles.panel, styles[side], over ? styles.over : ""].filter(Boolean).join(" ")} {...dragging}>
       <input
@@ -83,6 +86,7 @@ export function SidePanel({ side, holding, other, closed }: Props) {
       {holding.view.phase === "empty" || holding.view.phase === "looking" || holding.view.phase === "lost" ? (
         <EmptyZone
           side={side}
+          title={title}
           view={holding.view}
           over={over}
           closed={closed}
@@ -90,7 +94,7 @@ export function SidePanel({ side, holding, other, closed }: Props) {
           onChooseFolder={choose.folder}
         />
       ) : (
-        <RunCard side={side} holding={holding} view={holding.view} other={other} onReplace={choose.files} />
+        <RunCard side={side} title={title} name={name} holding={holding} view={holding.view} other={other} onReplace={choose.files} />
       )}
     </section>
   );

@@ -97,7 +97,7 @@ function RunFacts({ run }: { run: Run }) {
       {inventory === null ? null : (
         <>
           <Fact name={t.card.role}>{roleLine(inventory.role_evidence, inventory.role, t)}</Fact>
-          <Fact name={t.card.framework}>{frameworkLine(inventory.framework, inventory.wrapping, t)}</Fact>
+          <Fact name={t.card.framework}>{frameworkLine(inventory.framework, inventory, t)}</Fact>
           <Fact name={t.card.data}>{dataLine(inventory, t)}</Fact>
           <Fact name={t.card.extent}>
             {t.card.extentLine(
