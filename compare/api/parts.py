@@ -66,7 +66,7 @@ class Export(Resource):
             file = found.path.open("rb")
         except FileNotFoundError:
             raise Refusal("not_ready", HTTPStatus.CONFLICT) from None
-        response = FileResponse(file, as_attachment=found.made, filename=name, content_type=found.content_type)
+        response = FileResponse(file, as_attachment=found.made, filename=found.kept_as, content_type=found.content_type)
         response.headers["Cache-Control"] = "private, no-cache"
         return response
 

@@ -5,6 +5,7 @@ A made file is made once: a finished comparison never changes. A failure is told
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -48,9 +49,10 @@ MADE = {
 
 @dataclass(frozen=True)
 class File:
-    """A download that is there. ``made`` files are sent as attachments."""
+    """A download that is there. ``made`` files are sent as attachments; ``kept_as`` is the name that it is to be saved under."""
 
     path: Path
+    kept_as: str
     content_type: str
     made: bool
 
@@ -61,7 +63,7 @@ def find(comparison: Comparison, name: str, language: str = "en") -> File | Expo
         path = STORED[name].find(comparison)
         if path is None:
             raise Refusal("not_ready", HTTPStatus.CONFLICT)
-        return File(path, STORED[name].content_type, made=False)
+        return File(path, _kept_as(comparison, name), STORED[name].content_type, made=False)
     if name not in MADE:
         raise Refusal("export_unknown", HTTPStatus.NOT_FOUND, name=name)
     if language not in LANGUAGES:
@@ -73,7 +75,7 @@ def find(comparison: Comparison, name: str, language: str = "en") -> File | Expo
     stored = _stored_name(name, language)
     path = storage.exports(comparison) / stored
     if path.is_file():
-        return File(path, MADE[name], made=True)
+        return File(path, _kept_as(comparison, stored), MADE[name], made=True)
     return _wanted(comparison, stored)
 
 
@@ -151,6 +153,21 @@ def _write(export: Export, target: Path, watch: Callable[[int], None]) -> None:
 def _stored_name(name: str, language: str) -> str:
     kind, _, ending = name.partition(".")
     return f"{kind}.{language}.{ending}" if kind == "report" else name
+
+
+ARCHIVE_ENDING = re.compile(r"\.(zip|tar|tgz|tar\.gz)$", re.IGNORECASE)
+LONGEST_RUN_NAME = 60  # characters; both names and the kind fit what every file system takes
+
+
+def _kept_as(comparison: Comparison, stored: str) -> str:
+    """``train_vs_infer.report.en.html``: files of several comparisons, and of both languages, lie in one folder."""
+    return f"{_plain(comparison.left.name)}_vs_{_plain(comparison.right.name)}.{stored}"
+
+
+def _plain(name: str) -> str:
+    """What somebody called a run, as part of a file name: letters and digits of any language, ``_``, ``-`` and dots inside, and not the
+    ending of the archive that it came as."""
+    return re.sub(r"[^\w.-]+", "-", ARCHIVE_ENDING.sub("", name))[:LONGEST_RUN_NAME].strip(".-") or "run"
 
 
 def _making(export: Export) -> Path:

@@ -8,6 +8,7 @@ import zipfile
 from datetime import timedelta
 from pathlib import Path
 from unittest import mock
+from urllib.parse import unquote
 
 import pytest
 from django.utils import timezone
@@ -42,7 +43,10 @@ def download(api, comparison: Comparison, name: str, lang: str = "") -> bytes:
     work()
     ready = api.get(url)
     assert ready.status_code == 200
-    assert ready["Content-Disposition"] == f'attachment; filename="{name}"'
+    kind, _, ending = name.partition(".")
+    kept_as = f"{kind}.{lang or 'en'}.{ending}" if kind == "report" else name
+    left, right = (run.name.removesuffix(".zip") for run in (comparison.left, comparison.right))
+    assert ready["Content-Disposition"] == f'attachment; filename="{left}_vs_{right}.{kept_as}"'
     return b"".join(ready.streaming_content)
 
 
@@ -52,6 +56,30 @@ def test_a_report_is_made_by_the_worker_and_sent_to_be_kept(api, down2):
     assert down2.headline_zh.split("（")[0] in page
     assert '<html lang="en">' in download(api, down2, "report.html").decode()
     assert download(api, down2, "report.md", "zh").decode().startswith("# ")
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "kept_as"),
+    [
+        ("fsdp 1130", "rollout (b)/../x", "fsdp-1130_vs_rollout-b-..-x.mapping.yaml"),
+        ("..", '"; a=\r\nb\u202e', "run_vs_a-b.mapping.yaml"),
+        ("-rf.tar.gz", "n" * 200, f"rf_vs_{'n' * 60}.mapping.yaml"),
+    ],
+)
+def test_a_file_is_kept_under_the_names_of_its_runs_without_what_a_file_name_cannot_hold(api, down2, left, right, kept_as):
+    for run, name in ((down2.left, left), (down2.right, right)):
+        run.name = name
+        run.save(update_fields=["name"])
+    api.get(address(down2, "mapping.yaml"))
+    work()
+    assert api.get(address(down2, "mapping.yaml"))["Content-Disposition"] == f'attachment; filename="{kept_as}"'
+
+
+def test_a_run_name_in_another_script_stays_readable_in_the_name_of_its_files(api, down2):
+    down2.left.name = "训练 一"
+    down2.left.save(update_fields=["name"])
+    header = api.get(address(down2, "verdict.json"))["Content-Disposition"]
+    assert unquote(header.partition("utf-8''")[2]) == "训练-一_vs_q2_infer_down2_stat.verdict.json"
 
 
 def test_the_table_and_the_mapping_are_what_the_engine_writes(api, down2):

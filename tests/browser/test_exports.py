@@ -32,6 +32,7 @@ def test_the_report_opens_offline_and_the_table_holds_the_origin(visit: Visit, c
     bench = Workbench(page).arrived()
     page.keyboard.press("e")
     report = taken(page, tmp_path, "Report", "HTML page English")
+    assert report.name == "q2_train_stat_vs_q2_infer_down2_stat.report.en.html"
     table = taken(page, tmp_path, "Table of pairs", "CSV")
 
     with table.open(encoding="utf-8", newline="") as file:

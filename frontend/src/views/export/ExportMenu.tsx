@@ -115,7 +115,7 @@ function useExports(slug: string) {
     tell({ kind: "making", progress: {} });
     try {
       await waitForExport(address, (progress) => tell({ kind: "making", progress }), controller.signal);
-      saveFile(address, file.name);
+      saveFile(address);
       tell({ kind: "ready" });
       announce(t.exports.saved(file.name));
     } catch (error) {

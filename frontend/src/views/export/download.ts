@@ -53,11 +53,11 @@ function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Hands a file that is there to the browser. */
-export function saveFile(address: string, name: string): void {
+/** Hands a file that is there to the browser, under the name that the server gives it. */
+export function saveFile(address: string): void {
   const link = document.createElement("a");
   link.href = address;
-  link.download = name;
+  link.download = "";
   document.body.append(link);
   link.click();
   link.remove();
