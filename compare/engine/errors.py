@@ -133,7 +133,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "bad_construct": ("The entry {record} at byte {offset} names no parent", "Give the construct.json that msprobe wrote, or leave it out"),
     "bad_stack": ("The entry {record} at byte {offset} is no call stack", "Give the stack.json that msprobe wrote, or leave it out"),
     "level_unsupported": ("Dumps of level {level} are not read", "Dump with level L0, L1 or mix"),
-    "rank_twice": ("Rank {rank} was given twice for the same step; the other is {other}", "Give every rank once a side"),
+    "rank_twice": (
+        "Rank {rank} was given twice for the same step; the other is {other}",
+        "Give every rank once a side: put the dump of the other run on the other side",
+    ),
     "two_roots": (
         "There are two dump folders in one: {first} and {second}",
         "Give one of them, or the left side in one archive and the right side in another",

@@ -36,7 +36,7 @@ def read_side(sources: Sequence[Source], name: str, progress: Progress | None = 
     meter = Meter(progress)
     shown = printable(name) or "–"
     if not sources:
-        raise DumpError("empty_side", shown)
+        raise DumpError("no_dump", shown)
     with Expander(meter, kept) as expander:
         expander.add(sources)
         found = claim(expander.members)

@@ -124,6 +124,7 @@ def test_one_rank_given_twice_is_refused_with_both_places(tmp_path: Path) -> Non
     assert refused.value.code == "rank_twice"
     assert refused.value.where == "b.zip/step0/rank0/dump.json"
     assert "a.zip/step0/rank0/dump.json" in str(refused.value)
+    assert "put the dump of the other run on the other side" in str(refused.value)
     assert code(tmp_path, ["first/step0/rank0/dump.json", "second/step0/rank0/dump.json"]).code == "rank_twice"
     assert code(tmp_path, ["step0/rank0/dump.json", "step_0/rank_0/dump.json"]).code == "rank_twice"
     assert code(tmp_path, ["step0/rank/dump.json", "step0/rank0/dump.json"]).code == "rank_twice"

@@ -261,7 +261,7 @@ def test_missing_forbidden_and_empty_inputs_are_refused(tmp_path: Path, monkeypa
             read_side(sources, "left")
         return refused.value.code
 
-    assert code([]) == "empty_side"
+    assert code([]) == "no_dump"
     assert code([Source(tmp_path / "gone", "dump.json")]) == "file_missing"
     assert code([Source(tmp_path, "dump.json")]) == "file_unreadable"
     with pytest.raises(DumpError) as refused:

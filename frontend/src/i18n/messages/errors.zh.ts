@@ -105,7 +105,7 @@ export const errors: Record<string, string> = {
   bad_construct: "第 {offset} 字节处的条目 {record} 没有给出父级。请使用 msprobe 生成的 construct.json，或不提供它",
   bad_stack: "第 {offset} 字节处的条目 {record} 不是调用栈。请使用 msprobe 生成的 stack.json，或不提供它",
   level_unsupported: "无法读取 {level} 级别的 dump。请用 L0、L1 或 mix 级别重新 dump",
-  rank_twice: "同一 step 的 rank {rank} 给了两次，另一个是 {other}。每侧每个 rank 只给一次",
+  rank_twice: "同一 step 的 rank {rank} 给了两次，另一个是 {other}。每侧每个 rank 只给一次；如果是另一次运行的 dump，请放到另一侧",
   two_roots: "其中有两个 dump 文件夹：{first} 和 {second}。请只给其中一个，或把左右两侧分别打包",
   several_processes: "同一 step 有两个 rank 未知的进程，另一个是 {other}。请把文件夹命名为 rank0、rank1……，或只给一个",
   database_foreign: "这不是 msprobe graph_visualize 的数据库：{detail}。请提供它写出的 .vis.db，或直接提供 dump",
