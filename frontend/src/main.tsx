@@ -8,8 +8,9 @@ import "./ui/base.css";
 
 const queries = new QueryClient({
   defaultOptions: {
-    queries: { retry, retryDelay: (failures) => Math.min(8000, 1000 * 1.6 ** failures), staleTime: 5000 },
-    mutations: { retry: false },
+    // The server may be this machine: a browser that is offline still reaches it, and a question that fails says so where a paused one does not.
+    queries: { networkMode: "always", retry, retryDelay: (failures) => Math.min(8000, 1000 * 1.6 ** failures), staleTime: 5000 },
+    mutations: { networkMode: "always", retry: false },
   },
 });
 

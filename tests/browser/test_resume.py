@@ -120,6 +120,29 @@ def test_an_upload_survives_a_server_that_is_killed_and_started_again(
     arrives_whole(landing, again, heavy)
 
 
+def test_an_upload_to_a_server_that_hangs_says_so_and_goes_on(
+    start_stack: StartStack, visit_of: Callable[[Stack], Visit], heavy: Path
+) -> None:
+    """Nothing ends such a request: the page said 0 B/s for as long as it lasted."""
+    stack = start_stack()
+    page = visit_of(stack)("/")
+    landing = Landing(page)
+    slow_line(page)
+    landing.choose("left", heavy)
+    in_the_middle(landing)
+    web = stack.child("web server")
+    processes = [*web.children(recursive=True), web]
+    for process in processes:
+        process.suspend()
+    try:
+        expect(landing.zone("left")).to_contain_text(re.compile(r"Connection lost, trying again.* · \d+\s% · [\d.]+ of 25\.\d\sMB"))
+    finally:
+        for process in processes:
+            process.resume()
+    expect(landing.zone("left")).not_to_contain_text("Connection lost")
+    arrives_whole(landing, stack, heavy)
+
+
 def test_a_closed_tab_is_no_loss_the_same_file_goes_on_from_where_it_stood(visit: Visit, site: Stack, tmp_path: Path, heavy: Path) -> None:
     # Bytes of its own, or the server would know them already from the other tests.
     file = tmp_path / "tab.zip"

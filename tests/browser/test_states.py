@@ -107,6 +107,7 @@ def test_a_server_that_goes_away_while_a_comparison_runs_is_said_and_the_page_fo
     worker, relay = Worker(own), Relay(own.url)
     visit = visit_of(own)
     visit.tolerate(LOST)
+    visit.tolerate("net::ERR_INTERNET_DISCONNECTED")
     try:
         worker.send(signal.SIGSTOP)
         slug = own.compare(*large_runs)
@@ -118,6 +119,22 @@ def test_a_server_that_goes_away_while_a_comparison_runs_is_said_and_the_page_fo
         expect(lost).to_be_visible()
         expect(page.get_by_role("heading", level=1)).to_have_text("Waiting for a worker")
         relay.mend()
+        expect(lost).to_have_count(0)
+        # A browser that thinks itself offline asks all the same: the server may be this machine.
+        page.context.set_offline(True)
+        expect(lost).to_be_visible()
+        page.context.set_offline(False)
+        expect(lost).to_have_count(0)
+        # A server that hangs answers nothing and refuses nothing.
+        web = own.child("web server")
+        hanging = [*web.children(recursive=True), web]
+        for process in hanging:
+            process.suspend()
+        try:
+            expect(lost).to_be_visible()
+        finally:
+            for process in hanging:
+                process.resume()
         expect(lost).to_have_count(0)
         worker.send(signal.SIGCONT)
         expect(Workbench(page).sentence).to_contain_text("First divergence: layers.40")

@@ -5,15 +5,29 @@ import { problemOf, RequestError, UNREACHABLE } from "./problem";
 import type { paths } from "./schema";
 
 /** The same origin always: a page that someone serves elsewhere must not be able to name another server. */
+/** So long a question waits for an answer to begin: a server that hangs, or a line that died without a word, would never end it. */
+const PATIENCE_MS = 15_000;
+
 // The fetch of the moment and not the one of load time, so that a test can stand in for the network.
 export const client = createClient<paths>({
   baseUrl: window.location.origin,
   fetch: (request) => {
     const known = authorization();
     if (known !== null && !request.headers.has("Authorization")) request.headers.set("Authorization", known);
-    return window.fetch(request);
+    return request.method === "GET" ? patiently(request) : window.fetch(request);
   },
 });
+
+/** What begins to arrive may take its time. */
+async function patiently(request: Request): Promise<Response> {
+  const patience = new AbortController();
+  const timer = setTimeout(() => patience.abort(new DOMException("no answer", "TimeoutError")), PATIENCE_MS);
+  try {
+    return await window.fetch(request, { signal: AbortSignal.any([request.signal, patience.signal]) });
+  } finally {
+    clearTimeout(timer);
+  }
+}
 
 interface Answer {
   data?: unknown;

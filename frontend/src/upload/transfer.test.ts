@@ -144,6 +144,39 @@ describe("files on their way", () => {
     expect(transfer.view().state).toBe("sending");
   });
 
+  it("say that a line which died without a word is lost, and try anew", () => {
+    const { transfer, sender, states } = setup([5]);
+    transfer.start();
+    sender(0).onProgress(2, false);
+    vi.advanceTimersByTime(4500);
+    expect(transfer.view()).toMatchObject({ state: "sending", stalled: false, sent: 2 });
+    vi.advanceTimersByTime(1000);
+    expect(transfer.view()).toMatchObject({ state: "sending", stalled: true, sent: 2 });
+    vi.advanceTimersByTime(15_000);
+    expect(transfer.view()).toMatchObject({ state: "offline", sent: 2 });
+    expect(sender(0).running).toBe(false);
+    vi.advanceTimersByTime(1250);
+    expect(sender(0).running).toBe(true);
+    expect(transfer.view()).toMatchObject({ state: "sending", stalled: true });
+    sender(0).onProgress(3, false);
+    expect(transfer.view().stalled).toBe(false);
+    expect(states).toEqual(["sending", "offline", "sending"]);
+    transfer.discard();
+  });
+
+  it("leave a server that has every byte more time to answer", () => {
+    const { transfer, sender } = setup([5]);
+    transfer.start();
+    sender(0).onProgress(5, false);
+    vi.advanceTimersByTime(14_000);
+    expect(transfer.view()).toMatchObject({ state: "sending", stalled: false });
+    vi.advanceTimersByTime(2000);
+    expect(transfer.view()).toMatchObject({ state: "sending", stalled: true });
+    vi.advanceTimersByTime(44_500);
+    expect(transfer.view().state).toBe("offline");
+    transfer.discard();
+  });
+
   it("take a busy or restarting server for a lost connection", () => {
     for (const status of [409, 423, 429, 500, 503]) {
       const { transfer, sender } = setup([5]);

@@ -1,4 +1,4 @@
-import type { RequestError } from "../api/problem";
+import { RequestError, UNREACHABLE } from "../api/problem";
 import type { ApiProblem } from "../api/types";
 import type { GatheredFile } from "./gather";
 
@@ -36,6 +36,8 @@ export interface TransferView {
   readonly resumed: number;
   /** While offline: seconds until the next attempt. */
   readonly retryIn: number | null;
+  /** While sending: nothing got through for a while, or not yet after a failure. */
+  readonly stalled: boolean;
   readonly problem: ApiProblem | null;
 }
 
@@ -43,6 +45,11 @@ export interface TransferView {
 const AT_ONCE = 4;
 const SPEED_WINDOW_MS = 4000;
 const TICK_MS = 250;
+/** A line that dies without a word, or a server that hangs, ends no request: so long without a byte is said, and so long is tried anew. */
+const STALLED_MS = 5000;
+const GIVEN_UP_MS = 20_000;
+/** All bytes are handed over, and only the answer is missing: the server may be at work on what it got. */
+const UNANSWERED_FACTOR = 3;
 const RETRY_SECONDS = [1, 2, 4, 8, 15];
 
 interface Lane {
@@ -65,6 +72,7 @@ export class Transfer {
   private resumed = 0;
   private failures = 0;
   private retryAt = 0;
+  private movedAt = 0;
   private samples: { at: number; sent: number }[] = [];
   private ticker: ReturnType<typeof setInterval> | undefined;
   private readonly online = () => this.tryAgain();
@@ -120,8 +128,14 @@ export class Transfer {
       secondsLeft: speed !== null && speed > 0 ? (total - sent) / speed : null,
       resumed: this.resumed,
       retryIn: this.state === "offline" ? Math.max(0, Math.ceil((this.retryAt - Date.now()) / 1000)) : null,
+      stalled: this.state === "sending" && (this.failures > 0 || this.standsStill(STALLED_MS)),
       problem: this.problem,
     };
+  }
+
+  private standsStill(milliseconds: number): boolean {
+    const handed = [...this.running].every(({ file, sent }) => sent >= file.file.size);
+    return Date.now() - this.movedAt >= milliseconds * (handed ? UNANSWERED_FACTOR : 1);
   }
 
   private sent(): number {
@@ -131,6 +145,7 @@ export class Transfer {
   private enter(state: TransferState): void {
     this.state = state;
     this.samples = [];
+    this.movedAt = Date.now();
     this.onChange();
   }
 
@@ -160,11 +175,14 @@ export class Transfer {
           this.samples = [];
         }
         if (sent > lane.sent) this.failures = 0;
+        if (sent !== lane.sent) this.movedAt = Date.now();
         lane.sent = sent;
       },
       onDone: (id) => {
         lane.id = id;
         lane.sent = lane.file.file.size;
+        this.failures = 0;
+        this.movedAt = Date.now();
         this.running.delete(lane);
         this.fill();
       },
@@ -207,6 +225,7 @@ export class Transfer {
 
   private tick(): void {
     if (this.state === "offline" && Date.now() >= this.retryAt) this.tryAgain();
+    if (this.state === "sending" && this.standsStill(GIVEN_UP_MS)) this.onError(new RequestError(0, UNREACHABLE));
     if (this.state === "sending") {
       const now = Date.now();
       this.samples.push({ at: now, sent: this.sent() });

@@ -54,8 +54,9 @@ function sendingLine(transfer: TransferView, t: Messages, format: Format): strin
     case "paused":
       return `${t.card.paused} · ${progress}`;
     case "offline":
-      return transfer.retryIn ? t.card.offlineIn(format.duration(transfer.retryIn)) : t.card.offline;
+      return `${transfer.retryIn ? t.card.offlineIn(format.duration(transfer.retryIn)) : t.card.offline} · ${progress}`;
     default: {
+      if (transfer.stalled) return `${t.card.offline} · ${progress}`;
       if (transfer.sent >= transfer.total) return `${progress} · ${t.card.confirming}`;
       if (transfer.speed === null) return progress;
       const speed = t.card.speed(bytes(transfer.speed));
