@@ -13,9 +13,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from compare.engine.align.conventions import decoder, pattern_of
 from compare.engine.align.pairs import Pairs
-from compare.engine.measure.noise import EXTREMES_LEVEL, MEAN_LEVEL, NORM_LEVEL, Noise, profile, role_names
+from compare.engine.measure.noise import EXTREMES_LEVEL, MEAN_LEVEL, NORM_LEVEL, Noise, behind_router, judged_l2, profile, role_names
 from compare.engine.measure.self_noise import Floor
 from compare.engine.measure.statistics import MAX, MEAN, MIN, NORM, Differences
 from compare.engine.model import Bool, Direction, Dump, Float64, Group, Int32, Int64, Leaf, UInt8
@@ -141,7 +140,7 @@ def grades_of(
     unlike_arguments = argument & ~differences.equal & (not exact)
     grade = np.where(~comparable | unlike_arguments, Grade.INCOMPARABLE, grade)
     grade = np.where(nothing, Grade.EQUAL, grade).astype(np.uint8)
-    over, difference, shown, by_level = _shown(differences, noise, limit, weight)
+    over, difference, shown, by_level = _shown(pairs, differences, noise, limit, weight)
     over &= (grade == Grade.DIVERGED)[:, None]
     source = sources[np.arange(len(pairs)), by_level]
     source[~judged | integer | exact | np.isnan(shown)] = NO_FLOOR
@@ -174,12 +173,10 @@ LED_BACK = 1.01  # how far over its limit a pair is shown that only its conseque
 def _profile_units(pairs: Pairs, noise: Noise) -> Float64:
     """[pairs, 3] the level that counts as none: one unit of the profile, more of them behind a router. A token sent to another expert makes
     the same difference in any dtype; in float32 that hardly happens."""
-    routes = np.array([pattern_of(name)[0] == decoder().router for name in pairs.quantity_names] + [False])[pairs.quantity]
-    behind = np.cumsum(routes) > 0
     coarse = np.where(noise.unit > FINE, np.maximum(BFLOAT16 / noise.unit, 1.0), 1.0)
     rules = profile()
     raised = coarse[:, None] * np.array([rules.routed, rules.routed_extremes, rules.routed])
-    units: Float64 = np.where(behind[:, None], raised, 1.0)
+    units: Float64 = np.where(behind_router(pairs)[:, None], raised, 1.0)
     return units
 
 
@@ -268,7 +265,7 @@ def _parameters_differ(differences: Differences, rows: Int64) -> Bool:
     return np.where(bits[0] != bits[1], rounded_apart | differences.nonfinite[rows], ~differences.equal[rows])
 
 
-def _shown(differences: Differences, noise: Noise, limit: Float64, weight: Bool) -> tuple[Bool, Float64, Float64, Int64]:
+def _shown(pairs: Pairs, differences: Differences, noise: Noise, limit: Float64, weight: Bool) -> tuple[Bool, Float64, Float64, Int64]:
     """Which statistics leave their limit, and the one to show: it stands out most against its own limit. Last, which of the three levels
     that limit comes from."""
     compared = differences.compared
@@ -292,7 +289,7 @@ def _shown(differences: Differences, noise: Noise, limit: Float64, weight: Bool)
     by_level = LEVEL_OF[most]
     if differences.tensors is not None:
         measured = differences.tensors.measured
-        difference[measured] = differences.tensors.relative_l2[differences.tensors.row[measured]]
+        difference[measured] = judged_l2(pairs, differences.tensors)[measured]
         shown_floor[measured] = allowed[measured, MEAN_LEVEL]
         by_level[measured] = MEAN_LEVEL
         any_compared |= measured

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from msgspec import yaml
 
-from compare.engine.align.conventions import decoder
+from compare.engine.align.conventions import decoder, pattern_of
 from compare.engine.align.pairs import Pairs
 from compare.engine.measure.elements.table import Elements
 from compare.engine.measure.statistics import MAX, MEAN, MIN, NORM, Differences
-from compare.engine.model import Direction, Float64, Int32
+from compare.engine.model import Bool, Direction, Float64, Int32
 
 MEAN_LEVEL, EXTREMES_LEVEL, NORM_LEVEL = 0, 1, 2
 
@@ -99,9 +99,27 @@ def _from_elements(estimate: Float64, reach: Float64, unit: Float64, pairs: Pair
     role = by_quantity[np.where(pairs.quantity >= 0, pairs.quantity, len(by_quantity) - 1)][measured]
     role = np.where(pairs.direction[measured] == Direction.BACKWARD, rules["gradient"], role)
     estimate[measured] = 0.0
-    estimate[measured, MEAN_LEVEL] = tensors.relative_l2[tensors.row[measured]] / (unit[measured] * role)
+    estimate[measured, MEAN_LEVEL] = judged_l2(pairs, tensors)[measured] / (unit[measured] * role)
     reach[measured, MEAN_LEVEL] = role
     left, right = tensors.norms[tensors.row[measured]].T
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = np.where(left == right, 0.0, np.abs(left - right) / left)
+    apart[behind_router(pairs)[measured]] = 0.0  # one token at another expert moves the Norm
     estimate[measured, NORM_LEVEL] = np.nan_to_num(apart, nan=0.0, posinf=np.inf) / (unit[measured] * reach[measured, NORM_LEVEL])
+
+
+def behind_router(pairs: Pairs) -> Bool:
+    """Pairs from the first router of a mixture of experts on: from there a token may honestly differ altogether."""
+    routes = np.array([pattern_of(name)[0] == decoder().router for name in pairs.quantity_names] + [False])[pairs.quantity]
+    behind: Bool = np.cumsum(routes) > 0
+    return behind
+
+
+def judged_l2(pairs: Pairs, tensors: Elements) -> Float64:
+    """[pairs] the relative L2 error that a pair is judged by, 0 where its elements were not compared: of the whole tensor, behind a router
+    that of the middle row."""
+    found = np.zeros(len(pairs))
+    measured = np.flatnonzero(tensors.measured)
+    rows = tensors.row[measured]
+    found[measured] = np.where(behind_router(pairs)[measured], tensors.typical_l2[rows], tensors.relative_l2[rows])
+    return found

@@ -149,6 +149,20 @@ def test_parts_of_a_sum_are_added_up_where_there_are_tensors(place: Path) -> Non
         assert tensors.relative_l2[tensors.row[pair_of]] == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.parametrize("name", ["clean_moe_tiny", "clean_moe_small", "clean_partial_outputs_moe"])
+def test_a_token_at_another_expert_looked_like_a_fault_of_the_experts(name: str, place: Path) -> None:
+    pair = simulate(catalogue()[name], place / f"{name}_tensors", tensors=True)
+    document = compare_paths([pair.left], [pair.right], Options()).document
+    assert document["verdict"] == "consistent", document["headline"]["en"]
+
+
+@pytest.mark.parametrize("name", ["fault_moe_experts_halved", "fault_moe_moe_mask"])
+def test_a_fault_behind_a_router_is_found_by_its_elements(name: str, place: Path) -> None:
+    pair = simulate(catalogue()[name], place / f"{name}_tensors", tensors=True)
+    document = compare_paths([pair.left], [pair.right], Options()).document
+    assert document["first_divergence"]["module"] in pair.truth.modules
+
+
 def test_a_sum_that_is_never_added_up_is_found_behind_parts_that_are(place: Path) -> None:
     pair = simulate(catalogue()["fault_partial_outputs_unreduced"], place / "fault_partial_outputs_tensors", tensors=True)
     document = compare_paths([pair.left], [pair.right], Options()).document

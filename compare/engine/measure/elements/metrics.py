@@ -153,6 +153,13 @@ class Metrics:
         return float(np.sqrt(self.squares) / np.sqrt(self.left_squares)) if self.left_squares > 0 else float("inf")
 
     @property
+    def typical_l2(self) -> float:
+        """The relative L2 error of the middle row (or the middle bin of rows), over the RMS of the whole left tensor: what most tokens
+        show, whatever few of them do."""
+        rows = self.profile(self.along_rows, self.columns)
+        return float(np.median(rows)) if len(rows) else 0.0
+
+    @property
     def euclidean(self) -> float:
         return float(np.sqrt(self.squares))
 

@@ -64,6 +64,7 @@ class Elements:
     norms: Float64
     cosine: Float64
     relative_l2: Float64
+    typical_l2: Float64
     euclidean: Float64
     largest: Float64
     largest_relative: Float64
@@ -257,6 +258,7 @@ def _table(builder: _Builder, row: Int32, state: UInt8) -> Elements:
         norms=np.sqrt(np.array([(m.left_squares, m.right_squares) for m in metrics], np.float64).reshape(count, 2)),
         cosine=floats(lambda m: m.cosine),
         relative_l2=floats(lambda m: m.relative_l2),
+        typical_l2=floats(lambda m: m.typical_l2),
         euclidean=floats(lambda m: m.euclidean),
         largest=floats(lambda m: m.largest),
         largest_relative=floats(lambda m: m.largest_relative),

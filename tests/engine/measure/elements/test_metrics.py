@@ -40,6 +40,14 @@ def test_two_numbers_by_hand() -> None:
     assert found.worst == [(1.0, 0, 1, 4.0, 5.0)]
 
 
+def test_the_typical_row_does_not_see_the_one_that_is_altogether_different() -> None:
+    """Rows apart by 0, 0.25 and 20 beside a left side of RMS 5: the middle one is 5 % off, the whole 231 %."""
+    left = np.full((3, 4), 5.0)
+    found = metrics(left, left + np.array([[0.0], [0.25], [20.0]]))
+    assert found.typical_l2 == pytest.approx(0.05)
+    assert found.relative_l2 == pytest.approx(math.sqrt((0.25**2 + 20**2) / 75))
+
+
 def test_a_share_counts_what_is_below_and_not_at_the_limit() -> None:
     found = metrics([1.0, 1.0009, 1.004, 1.006], [1.0, 1.0, 1.0, 1.0], "float64")
     assert found.within == [2, 3]
