@@ -14,7 +14,7 @@ from compare.engine.diagnose.mapping_findings import mapping_findings
 from compare.engine.diagnose.premises import Premise
 from compare.engine.diagnose.rank_findings import rank_findings
 from compare.engine.diagnose.tensor_findings import tensor_findings
-from compare.engine.diagnose.words import both, number, percent, short
+from compare.engine.diagnose.words import both, counted, number, percent, short
 from compare.engine.ingest import notes
 from compare.engine.model import JsonObject
 
@@ -79,7 +79,11 @@ def _residual(layers: Sequence[LayerRow]) -> Iterator[Finding]:
     example = "; ".join(
         f"layers.{r.index}: {number(r.left_norm)} / {number(r.by_name[1])} = {percent(r.by_name[2])}" for r in worst if r.by_name
     )
-    named = f" By name {len(off)} of {len(rows)} layers would look more than 1 % off ({example}); that is no divergence." if off else ""
+    named = (
+        f" By name {len(off)} of {counted(len(rows), 'layer')} would look more than 1 % off ({example}); that is no divergence."
+        if off
+        else ""
+    )
     named_zh = (
         f"若按名字配对，{len(rows)} 层中有 {len(off)} 层会显得相差超过 1 %（{example.replace('; ', '；')}），但那并不是差异。"
         if off
@@ -112,13 +116,15 @@ def _explained(cases: Sequence[Case], code: Explanation) -> list[str]:
 def _different_kind(cases: Sequence[Case]) -> Iterator[Finding]:
     modules = _explained(cases, Explanation.DIFFERENT_KIND)
     if modules:
+        several = len(modules) > 1
+        first = short(modules[0])
         yield Finding(
             "different_kind",
             "info",
             both(
-                f"{len(modules)} modules have the same name on both sides but put out other tensors "
-                f"({short(modules[0])}, …): not compared by name",
-                f"{len(modules)} 个模块两侧同名但输出的不是同一个量（{short(modules[0])} 等）：没有按名字比较",
+                f"{counted(len(modules), 'module has', 'modules have')} the same name on both sides but "
+                f"{'put' if several else 'puts'} out other tensors ({first}{', …' if several else ''}): not compared by name",
+                f"{len(modules)} 个模块两侧同名但输出的不是同一个量（{first}{' 等' if several else ''}）：没有按名字比较",
             ),
             modules[:MOST_MODULES],
             {"count": len(modules)},
@@ -142,7 +148,8 @@ def _arguments(cases: Sequence[Case]) -> Iterator[Finding]:
             "argument_differs",
             "warning",
             both(
-                f"{len(modules)} arguments differ, first {short(first['module'])} {first['slot']}: {first['left']} / {first['right']}",
+                f"{counted(len(modules), 'argument differs:', 'arguments differ, first')} {short(first['module'])} {first['slot']}: "
+                f"{first['left']} / {first['right']}",
                 f"{len(modules)} 个参数取值不同，第一个是 {short(first['module'])} 的 {first['slot']}：{first['left']} / {first['right']}",
             ),
             list(dict.fromkeys(modules))[:MOST_MODULES],
@@ -188,7 +195,8 @@ def _layers_missing(cases: Sequence[Case], layers: Sequence[LayerRow]) -> Iterat
             "layers_missing",
             "warning",
             both(
-                f"{len(missing)} of {count} layers were not compared, their outputs are not in both dumps: {named}",
+                f"{len(missing)} of {counted(count, 'layer')} {'was' if len(missing) == 1 else 'were'} not compared, "
+                f"with no output in both dumps: {named}",
                 f"{count} 层中有 {len(missing)} 层没有比较，它们的输出没有同时出现在两侧：{named}",
             ),
             (),
@@ -209,7 +217,7 @@ def _nonfinite(cases: Sequence[Case]) -> Iterator[Finding]:
             "nonfinite_on_both_sides",
             "warning",
             both(
-                f"NaN or Inf on both sides in {len(named)} modules, first {short(named[0])}: "
+                f"NaN or Inf on both sides in {counted(len(named), 'module')}, first {short(named[0])}: "
                 "they count as equal, and say nothing about the rest",
                 f"{len(named)} 个模块两侧都有 NaN 或 Inf，第一个是 {short(named[0])}：按相等计，但说明不了其余数值",
             ),
@@ -225,7 +233,7 @@ def _not_found(cases: Sequence[Case]) -> Iterator[Finding]:
             "not_found",
             "warning",
             both(
-                f"{len(modules)} modules have no partner and no known reason for it, first {short(modules[0])}",
+                f"{counted(len(modules), 'module has', 'modules have')} no partner and no known reason for it, first {short(modules[0])}",
                 f"{len(modules)} 个模块没有找到对应，也没有已知原因，第一个是 {short(modules[0])}",
             ),
             modules[:MOST_MODULES],

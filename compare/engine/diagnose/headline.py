@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -12,7 +13,7 @@ from compare.engine.diagnose.case import Case, module_name
 from compare.engine.diagnose.layers import LayerRow
 from compare.engine.diagnose.origins import Inputs, Kind, Origin
 from compare.engine.diagnose.premises import Premise
-from compare.engine.diagnose.words import Text, both, number, percent, short
+from compare.engine.diagnose.words import Text, both, counted, number, percent, short
 from compare.engine.measure.elements.table import Elements
 from compare.engine.measure.statistics import MAX, NORM
 from compare.engine.model import Bool, Leaf
@@ -100,30 +101,32 @@ def consistent(cases: Sequence[Case], layers: Sequence[LayerRow], premises: Sequ
     if layers:
         worst = max((row.norm_rel or 0.0 for row in layers), default=0.0)
         steps = [abs(row.ulps) for row in layers if row.ulps is not None]
-        most = f"{max(steps):.0f} ulp" if steps and max(steps) <= 99 else percent(worst)
+        most = f"{math.ceil(max(steps))} ulp" if steps and max(steps) <= 99 else ""  # a bound: 0.4 ulp is not within 0
         errors = [row.relative_l2 for row in layers if row.relative_l2 is not None]
         name = both("Norm", "Norm 相差")
-        proof = both(f"{most} ({percent(worst)})", f"{most}（{percent(worst)}）")
+        proof = both(f"{most} ({percent(worst)})", f"{most}（{percent(worst)}）") if most else both(percent(worst), percent(worst))
         if len(errors) == len(layers):
             name, proof = both("relative L2 error", "相对 L2 误差"), both(percent(max(errors)), percent(max(errors)))
         count = max(case.sides.layers for case in cases)
         of = both(f" of {count}", f"（共 {count} 层）") if count > len(layers) else both("", "")
-        en = f"the outputs of {len(layers)}{of['en']} layers agree, {name['en']} within {proof['en']}; nothing beyond noise{tail['en']}"
+        noun = "layer" if count == 1 else "layers"
+        en = f"the outputs of {len(layers)}{of['en']} {noun} agree, {name['en']} within {proof['en']}; nothing beyond noise{tail['en']}"
         zh = f"{len(layers)} 层{of['zh']}的输出一致，{name['zh']}不超过 {proof['zh']}，没有超出噪声的差异{tail['zh']}"
         return both(f"Consistent — {en}. Rests on {data['en']}", f"两侧一致 — {zh}。依据是 {data['zh']}")
     count = sum(int(case.grades.comparable.sum()) for case in cases)
     return both(
-        f"Consistent — {count} pairs compared, nothing beyond noise{tail['en']}. Rests on {data['en']}",
+        f"Consistent — {counted(count, 'pair')} compared, nothing beyond noise{tail['en']}. Rests on {data['en']}",
         f"一致 — 比较了 {count} 对，没有超出噪声的差异{tail['zh']}。依据是 {data['zh']}",
     )
 
 
 def identical(cases: Sequence[Case], data: Text) -> Text:
     count = sum(int(case.grades.comparable.sum()) for case in cases)
+    all_of_them = "the one compared pair is" if count == 1 else f"all {count} compared pairs are"
     nan = any(bool((~np.isfinite(side.values) & side.present).any()) for case in cases for side in case.differences.sides)
     tail = both("; NaN or Inf on both sides", "；两侧都有 NaN 或 Inf") if nan else both("", "")
     return both(
-        f"Identical — all {count} compared pairs are equal{tail['en']}. Rests on {data['en']}",
+        f"Identical — {all_of_them} equal{tail['en']}. Rests on {data['en']}",
         f"完全一致 — 比较的 {count} 对全部相等{tail['zh']}。依据是 {data['zh']}",
     )
 

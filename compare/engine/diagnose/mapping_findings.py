@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from compare.engine.diagnose.case import Case
 from compare.engine.diagnose.finding import MOST_MODULES, Finding
-from compare.engine.diagnose.words import both
+from compare.engine.diagnose.words import both, counted
 from compare.engine.model import JsonObject
 
 
@@ -26,8 +26,8 @@ def mapping_findings(cases: Sequence[Case]) -> Iterator[Finding]:
         "mapping_used",
         "info",
         both(
-            f"A mapping file with {total} rules was used: it brings {len(manual)} modules together that would not meet by themselves and "
-            f"sets {len(apart)} apart; {slots} pairs of single slots"
+            f"A mapping file with {counted(total, 'rule')} was used: it brings {counted(len(manual), 'module')} together that would not "
+            f"meet otherwise and sets {len(apart)} apart; {counted(slots, 'pair')} of single slots"
             + ("; it was written with the sides the other way round" if turned else ""),
             f"使用了含 {total} 条规则的映射文件：让 {len(manual)} 个不会自动配对的模块对应起来，"
             f"取消了 {len(apart)} 个模块的配对；指定了 {slots} 对单独的输入输出" + ("；文件中左右两侧与这里相反，已对调" if turned else ""),
@@ -40,7 +40,8 @@ def mapping_findings(cases: Sequence[Case]) -> Iterator[Finding]:
             "mapping_rule_unused",
             "warning",
             both(
-                f"{len(unused)} rules of the mapping file match nothing here, first line {unused[0]['line']}: {unused[0]['rule']}",
+                f"{counted(len(unused), 'rule')} of the mapping file {'matches' if len(unused) == 1 else 'match'} nothing here, "
+                f"first line {unused[0]['line']}: {unused[0]['rule']}",
                 f"映射文件中有 {len(unused)} 条规则在这里没有匹配到任何模块，第一条在第 {unused[0]['line']} 行：{unused[0]['rule']}",
             ),
             (),
@@ -51,7 +52,9 @@ def mapping_findings(cases: Sequence[Case]) -> Iterator[Finding]:
             "mapping_rule_contradicted",
             "warning",
             both(
-                f"{len(contradicted)} rules of the mapping file contradict a later one, which holds; first line {contradicted[0]['line']}: "
+                f"{counted(len(contradicted), 'rule')} of the mapping file "
+                f"{'contradicts' if len(contradicted) == 1 else 'contradict'} a later one, which holds; "
+                f"first line {contradicted[0]['line']}: "
                 f"{contradicted[0]['rule']}",
                 f"映射文件中有 {len(contradicted)} 条规则与后面的规则矛盾，以后面的为准；第一条在第 {contradicted[0]['line']} 行："
                 f"{contradicted[0]['rule']}",

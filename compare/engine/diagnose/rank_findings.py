@@ -9,7 +9,7 @@ import numpy as np
 from compare.engine.align.pairs import MAX_AND_MIN, Relation
 from compare.engine.diagnose.case import Case, module_name
 from compare.engine.diagnose.finding import MOST_MODULES, Finding
-from compare.engine.diagnose.words import both, short
+from compare.engine.diagnose.words import both, counted, short
 from compare.engine.model import Bool
 
 
@@ -35,7 +35,7 @@ def _copies_disagree(cases: Sequence[Case]) -> Iterator[Finding]:
             "ranks_disagree",
             "warning",
             both(
-                f"Ranks that should hold copies of one tensor hold others in {len(named)} modules, first {short(named[0])}: "
+                f"Ranks that should hold copies of one tensor hold others in {counted(len(named), 'module')}, first {short(named[0])}: "
                 "a reduction is missing or went wrong",
                 f"{len(named)} 个模块里本应相同的各卡数据并不相同，第一个是 {short(named[0])}：缺少归约或归约有误",
             ),
@@ -57,7 +57,9 @@ def _partial_sums(cases: Sequence[Case]) -> Iterator[Finding]:
     named = list(dict.fromkeys([*added, *left_out]))
     if not named:
         return
-    told = [f"In {len(named)} modules each rank puts out its part of a sum, which is added up further on, first {short(named[0])}"]
+    told = [
+        f"In {counted(len(named), 'module')} each rank puts out its part of a sum, which is added up further on, first {short(named[0])}"
+    ]
     told_zh = [f"{len(named)} 个模块中各卡输出的只是部分和，之后才相加，第一个是 {short(named[0])}"]
     if added:
         told.append(f"the tensors of the ranks were added up and compared in {len(added)}")
@@ -76,7 +78,8 @@ def _heads_shared(cases: Sequence[Case]) -> Iterator[Finding]:
             "measured_less",
             "info",
             both(
-                f"There are fewer key and value heads than ranks, so that several ranks hold the same head: {len(named)} modules were "
+                f"There are fewer key and value heads than ranks, so that several ranks hold the same head: "
+                f"{counted(len(named), 'module was', 'modules were')} "
                 f"compared by Max and Min alone, first {short(named[0])}. A difference that moves neither stays unseen there",
                 f"key/value 头数少于卡数，多张卡持有相同的头：{len(named)} 个模块只比较了 Max 与 Min，第一个是 {short(named[0])}。"
                 "不影响这两项的差异在这些位置看不出来",

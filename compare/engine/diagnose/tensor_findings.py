@@ -8,7 +8,7 @@ import numpy as np
 
 from compare.engine.diagnose.case import Case, module_name
 from compare.engine.diagnose.finding import Finding
-from compare.engine.diagnose.words import both
+from compare.engine.diagnose.words import both, counted
 from compare.engine.errors import printable
 from compare.engine.measure.elements.table import LAYOUTS, State
 from compare.engine.model import FILE_MISSING
@@ -58,7 +58,7 @@ def _unusable(cases: Sequence[Case]) -> Iterator[Finding]:
         "tensor_files_unusable",
         "warning",
         both(
-            f"{len(faults)} tensor files could not be used; the pairs they belong to were compared by their statistics. The first: {first}",
+            f"{counted(len(faults), 'tensor file')} could not be used; the pairs concerned were compared by statistics. The first: {first}",
             f"{len(faults)} 个张量文件无法使用，其所在的配对改用统计量比较。第一个：{first}",
         ),
         list(modules)[:MOST_FILES],
@@ -75,7 +75,7 @@ def _missing(cases: Sequence[Case]) -> Iterator[Finding]:
         "tensor_files_missing",
         "info",
         both(
-            f"{pairs} pairs have a tensor file on one side only or on none; they were compared by their statistics",
+            f"{counted(pairs, 'pair has', 'pairs have')} a tensor file on one side only or on none: compared by statistics",
             f"{pairs} 对缺少一侧或两侧的张量文件，改用统计量比较",
         ),
         evidence={"pairs": pairs, "left": files[0], "right": files[1]},

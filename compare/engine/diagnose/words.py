@@ -24,6 +24,11 @@ def number(value: float | None) -> str:
     return text.replace("-", "−") if "e" not in text else text
 
 
+def counted(count: int, one: str, more: str | None = None) -> str:
+    """``1 module``, ``2 modules``; ``more`` where the plural is not the singular with an s. For English alone."""
+    return f"{count} {one if count == 1 else more or one + 's'}"
+
+
 def percent(value: float | None) -> str:
     """0.0602 → 6.02 %; three significant digits."""
     if value is None or math.isnan(value):

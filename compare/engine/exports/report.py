@@ -39,7 +39,7 @@ class _Report:
     def blocks(self, finished: Finished) -> Iterator[Block]:
         document = finished.document
         yield Heading(1, f"{document['left']['name']} ↔ {document['right']['name']}")
-        yield Verdict(self._verdict(document["verdict"]), document["headline"][self.language])
+        yield Verdict(self._verdict(document["verdict"]), self._sentence(document))
         if finished.several:
             yield from self._run(finished)
         else:
@@ -53,6 +53,12 @@ class _Report:
     def _verdict(self, code: str) -> Mark:
         sign, kind = SIGNS.get(code, ("", "quiet"))
         return Mark(f"{sign} {self.say(code)}".strip(), kind)
+
+    def _sentence(self, document: JsonObject) -> str:
+        """The headline without the verdict's word, which stands before it as a mark."""
+        headline: str = document["headline"][self.language]
+        word, dash, rest = headline.partition(" — ")
+        return rest if dash and document["verdict"] != "diverged" and self.say(document["verdict"]) in word else headline
 
     def _grade(self, code: str) -> Mark:
         return Mark(self.say("grade_diverged" if code == "diverged" else code), GRADES.get(code, "quiet"))
@@ -251,7 +257,7 @@ class _Report:
         for part in told:
             row = part.row
             yield Heading(2, f"{self.say('part')} {part.n}{self.say('colon')}{self._place(row['stage'], row['step'])}", f"part-{part.n}")
-            yield Verdict(self._verdict(str(row["verdict"])), (part.document or {})["headline"][self.language])
+            yield Verdict(self._verdict(str(row["verdict"])), self._sentence(part.document or {}))
             yield from self._part(part, 3)
         if len(finished.parts) > len(told):
             yield Paragraph([self.say("parts_elsewhere", count=len(finished.parts) - len(told))])

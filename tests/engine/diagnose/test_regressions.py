@@ -15,6 +15,7 @@ import pytest
 
 from compare.engine.align.nodes import NodeKind
 from compare.engine.diagnose.case import module_name
+from compare.engine.diagnose.words import counted
 from compare.engine.options import Options
 from compare.engine.pipeline import compare_paths
 from tests.engine.build import CORPUS, bf16, call, compare, part, tensor, verdict, write
@@ -144,3 +145,28 @@ def test_a_module_set_apart_by_a_rule_is_not_said_to_have_not_been_dumped() -> N
     assert "mlp.down_proj, which a rule of the mapping file sets apart" in document["headline"]["en"]
     assert "映射文件中的规则取消了它的配对" in document["headline"]["zh"]
     assert "dumped" not in document["headline"]["en"]
+
+
+@pytest.mark.parametrize(("count", "said"), [(0, "0 modules"), (1, "1 module"), (2, "2 modules")])
+def test_one_of_a_thing_is_not_said_in_the_plural(count: int, said: str) -> None:
+    assert counted(count, "module") == said
+
+
+def test_a_mapping_of_one_rule_is_not_called_one_rules() -> None:
+    rule = (
+        "pairs:\n- {left: model.layers.1.mlp.gate_proj, right: model.layers.1.mlp.up_proj}\n- {left: model.nowhere, right: model.nowhere}\n"
+    )
+    texts = {one["code"]: one["text"]["en"] for one in verdict("q2_shim_stat", "q2_shim_stat_again", mapping=rule)["findings"]}
+    assert "A mapping file with 2 rules was used: it brings 1 module together" in texts["mapping_used"]
+    assert texts["mapping_rule_unused"].startswith("1 rule of the mapping file matches nothing here")
+
+
+def test_a_norm_that_moves_by_part_of_an_ulp_is_not_within_none() -> None:
+    """ "Norm within 0 ulp (0.304 %)", and "within 0 % (0 %)" where there are no ulps to count."""
+    for left, right in (("q2_train_stat", "q2_infer_stat"), ("q2f32_train_stat", "q2f32_infer_stat"), ("q2_train_md5", "q2_infer_md5")):
+        document = verdict(left, right)
+        if document["verdict"] != "consistent":
+            continue
+        moved = max(float(row["norm_rel"]) for row in document["layers"])
+        assert ("within 0 ulp" in document["headline"]["en"]) == (moved == 0)
+        assert not re.search(r"within ([\d.e-]+ %) \(\1\)", document["headline"]["en"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -146,3 +147,9 @@ def test_a_chinese_report_says_what_stands_for_a_layer_in_chinese() -> None:
     assert "残差流" in text
     assert "residual stream" not in text
     assert "residual stream: right " in page(*DOWN, "en").text
+
+
+def test_the_verdict_is_not_said_twice_in_a_row() -> None:
+    for language, twice in (("en", r"Consistent\W+Consistent"), ("zh", r"一致[*\s]+(两侧)?一致")):
+        text = markdown(report(from_memory(corpus("q2_train_stat", "q2_infer_stat")), language))
+        assert not re.search(twice, text)

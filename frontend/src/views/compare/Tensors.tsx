@@ -40,7 +40,9 @@ export function Tensors({ slots, columns }: Props) {
           <b>{slotName(slot)}</b> <Reason tensor={slot.tensor as UnmeasuredTensor} />
         </p>
       ))}
-      {shown === undefined ? null : <Where key={place} tensor={shown.tensor} name={slotName(shown)} />}
+      {shown === undefined ? null : (
+        <Where key={place} tensor={shown.tensor} name={slotName(shown)} weight={shown.group.startsWith("parameters")} />
+      )}
     </section>
   );
 }
@@ -108,7 +110,7 @@ function Reason({ tensor }: { tensor: UnmeasuredTensor }) {
   return words.broken(tensor.fault.file, problemSentence(tensor.fault, language));
 }
 
-function Where({ tensor, name }: { tensor: MeasuredTensor; name: string }) {
+function Where({ tensor, name, weight }: { tensor: MeasuredTensor; name: string; weight: boolean }) {
   const { t, format } = useI18n();
   const words = t.compare.detail.tensor;
   const frame = useRef<HTMLDivElement>(null);
@@ -129,8 +131,13 @@ function Where({ tensor, name }: { tensor: MeasuredTensor; name: string }) {
       {tensor.ulps === null ? null : <Distances ulps={tensor.ulps} width={width} theme={theme} />}
       {tensor.identical === tensor.elements ? null : (
         <>
-          <AlongAxis profile={tensor.rows} title={words.rows(format.count(tensor.rows.length))} width={width} theme={theme} />
-          <AlongAxis profile={tensor.columns} title={words.columns(format.count(tensor.columns.length))} width={width} theme={theme} />
+          <AlongAxis profile={tensor.rows} title={words.rows(format.count(tensor.rows.length), weight)} width={width} theme={theme} />
+          <AlongAxis
+            profile={tensor.columns}
+            title={words.columns(format.count(tensor.columns.length), weight)}
+            width={width}
+            theme={theme}
+          />
           <Worst tensor={tensor} />
         </>
       )}

@@ -181,7 +181,10 @@ export function confidenceFact(verdict: PartVerdict, language: Language, t: Comp
     const premise = verdict.premises.find(({ code }) => code === "weights");
     const differ = premise === undefined ? null : count(premise.detail, "differing");
     const all = premise === undefined ? null : count(premise.detail, "compared");
-    if (differ !== null && all !== null) return t.verdict.weightsFact(String(all - differ), String(all));
+    if (differ !== null && all !== null) {
+      const tensors = verdict.left.task === "tensor" && verdict.right.task === "tensor";
+      return (tensors ? t.verdict.weightsFactTensors : t.verdict.weightsFact)(String(all - differ), String(all));
+    }
   }
   const cause = origin.causes[0];
   return cause === undefined ? null : t.verdict.likely(cause.text[language]);
