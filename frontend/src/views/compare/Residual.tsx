@@ -82,11 +82,11 @@ export function ResidualPicture({
   };
   return (
     <figure className={styles.figure}>
-      <svg viewBox="0 0 600 168" role="img" aria-label={words.label} className={styles.picture}>
-        <text x="0" y="36" className={early === "left" ? styles.train : styles.infer}>
+      <svg viewBox="-8 0 624 168" role="img" aria-label={words.label} className={styles.picture}>
+        <text x="-8" y="36" className={early === "left" ? styles.train : styles.infer}>
           {sides[early]}
         </text>
-        <text x="0" y="128" className={late === "left" ? styles.train : styles.infer}>
+        <text x="-8" y="128" className={late === "left" ? styles.train : styles.infer}>
           {sides[late]}
         </text>
 
@@ -150,8 +150,8 @@ export function ResidualPicture({
           <path d="M581 50V142" />
           <circle cx="581" cy="50" r="3.5" />
           <circle cx="581" cy="142" r="3.5" />
-          <rect x="506" y="80" width="92" height="23" rx="11.5" />
-          <text x="552" y="96" textAnchor="middle">
+          <rect x="506" y="80" width="108" height="23" rx="11.5" />
+          <text x="560" y="96" textAnchor="middle">
             {words.here}
           </text>
         </g>

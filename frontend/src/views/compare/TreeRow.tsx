@@ -285,7 +285,7 @@ function StripCells({ tree, strip, words }: { tree: Tree; strip: Strip; words: C
         ) : healed ? (
           words.tree.backInNoise
         ) : equal || Number.isNaN(summary.difference) ? null : (
-          <span title={words.tree.worst(worst)}>{words.tree.worst(worst)}</span>
+          <span title={words.tree.worst(worst)}>{words.tree.worst(worst.split(".").at(-1) ?? worst)}</span>
         )}
       </span>
     </>
