@@ -95,10 +95,14 @@ def stored_bits(dump: Dump) -> UInt8:
     by_dtype = np.array([significand_bits(dtype) for dtype in dump.dtypes] + [EXACT], np.uint8)
     bits = np.where(slots.leaf == Leaf.NUMBER, 53, by_dtype[slots.dtype]).astype(np.uint8)
     bits[slots.leaf == Leaf.NUMBER] = np.where(_whole_number(dump), EXACT, 53)[slots.leaf == Leaf.NUMBER]
-    for finer in (24, 53):
-        lossy = (bits != EXACT) & (bits < finer) & ~representable(slots.statistics, bits[:, None]).all(axis=1)
-        bits[lossy] = finer
+    bits[_lossy(dump, bits, np.flatnonzero((bits != EXACT) & (bits < 24)))] = 24
+    bits[_lossy(dump, bits, np.flatnonzero(bits == 24))] = 53
     return bits
+
+
+def _lossy(dump: Dump, bits: UInt8, rows: Int64) -> Int64:
+    """Those of these slots whose statistics do not fit so many significand bits."""
+    return rows[~representable(dump.slots.statistics[rows], bits[rows, None]).all(axis=1)]
 
 
 def _whole_number(dump: Dump) -> Bool:
