@@ -143,6 +143,12 @@ class Upload(models.Model):
         return self.name
 
 
+class ComparisonQuerySet(models.QuerySet["Comparison"]):
+    def with_sides(self) -> ComparisonQuerySet:
+        """With both runs, but not their inventories: those are documents of many kilobytes that few readers look at."""
+        return self.select_related("left", "right").defer("left__inventory", "right__inventory")
+
+
 class Comparison(Job):
     """A left run against a right run, with options. It waits, queued, until its runs are ready.
 
@@ -184,6 +190,8 @@ class Comparison(Job):
     headline_en = models.TextField(blank=True)
     headline_zh = models.TextField(blank=True)
     first_module = models.CharField(max_length=500, blank=True)
+
+    objects = ComparisonQuerySet.as_manager()
 
     class Meta:
         ordering = ("-created_at", "-id")

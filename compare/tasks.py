@@ -7,13 +7,19 @@ from typing import Any
 
 from billiard.exceptions import TimeLimitExceeded, WorkerLostError
 from celery import Task, shared_task
-from celery.signals import task_failure
+from celery.signals import task_failure, worker_init
 from django.core.cache import cache
 
 from compare.models import Comparison, Export, Part, Run
 from compare.services import comparisons, exports, recovery, retention, runs, spread
 
 HOUR = 3600
+
+
+@worker_init.connect
+def load_the_engine(**_: Any) -> None:
+    """Once, before the processes that compute are forked: each would load it for itself otherwise."""
+    import compare.engine.pipeline  # noqa: F401  only here: a web process needs no numpy
 
 
 @shared_task(bind=True)

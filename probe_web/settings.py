@@ -148,7 +148,9 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 # A message stays with the broker until a process is free for it: another worker may be, and a small comparison goes before the parts of
 # a large one.
 CELERY_WORKER_DISABLE_PREFETCH = True
-CELERY_WORKER_MAX_TASKS_PER_CHILD = 20  # gives memory back to the machine
+# A process that a large comparison made large ends after it and gives its memory back to the machine; the others go on.
+CELERY_WORKER_MAX_MEMORY_PER_CHILD = 300_000  # KiB, at its highest
+CELERY_WORKER_MAX_TASKS_PER_CHILD = 500
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_TIMEZONE = "UTC"
 

@@ -17,11 +17,10 @@ from rest_framework.response import Response
 
 from compare.api import senders
 from compare.api.base import Resource, page, unless_known
-from compare.api.runs import SEARCH, NameAndTags
+from compare.api.runs import INVENTORY, SEARCH, NameAndTags, inventory_of
 from compare.models import Comparison, Part, Run, ShareLink
 from compare.services import comparisons, naming, parts, recovery, retention, sharing
 
-JOINED = ("left", "right")
 NUMBER = re.compile(r"\d{1,9}(:\d{1,9})?")
 STAGE = re.compile(r"[^:]{1,100}(:[^:]{1,100})?")
 
@@ -84,12 +83,16 @@ class Side(serializers.ModelSerializer[Run]):
     id = serializers.SerializerMethodField()
     progress = serializers.DictField(read_only=True)
     error = serializers.DictField(read_only=True, allow_null=True)
-    inventory = serializers.DictField(read_only=True, allow_null=True)
+    inventory = serializers.SerializerMethodField()
 
     class Meta:
         model = Run
         fields = ("id", "name", "role", "state", "progress", "error", "inventory")
         read_only_fields = fields
+
+    @extend_schema_field(INVENTORY)
+    def get_inventory(self, run: Run) -> orjson.Fragment | None:
+        return inventory_of(run)
 
     def get_id(self, run: Run) -> str | None:
         return None if self.context.get("link") else run.pk
@@ -221,7 +224,7 @@ class Comparisons(Resource):
     )
     def get(self, request: Request) -> Response:
         """The newest comparisons; closed to other machines without the start-up key."""
-        rows = Comparison.objects.select_related(*JOINED)
+        rows = Comparison.objects.with_sides()
         if run := request.query_params.get("run", "").replace("\0", ""):
             rows = rows.filter(comparisons.uses(run))
         if search := request.query_params.get("search", "").replace("\0", ""):
@@ -282,7 +285,7 @@ class Retry(Resource):
 
 def find(slug: str) -> Comparison:
     """The comparison by its own slug: who changes something needs that one."""
-    comparison = Comparison.objects.select_related(*JOINED).filter(pk=slug).first()
+    comparison = Comparison.objects.with_sides().filter(pk=slug).first()
     if comparison is None:
         raise Http404
     return comparison

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any
 
+import orjson
 from django.db.models import Q
 from django.http import Http404, HttpResponseBase
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.parsers import JSONParser
 from rest_framework.request import Request
@@ -16,6 +18,7 @@ from rest_framework.response import Response
 from compare.api import senders
 from compare.api.base import Resource, page, unless_known
 from compare.api.parsers import ArrivedFile, StreamedFiles
+from compare.api.render import dumps
 from compare.models import Run
 from compare.services import naming, recovery, runs
 from compare.services.refusals import Refusal
@@ -36,13 +39,27 @@ class ChangedRun(NameAndTags):
     role = serializers.ChoiceField(Run.Role.choices, required=False)
 
 
+INVENTORY = {"type": "object", "additionalProperties": {}, "nullable": True}
+
+
+def inventory_of(run: Run) -> orjson.Fragment | None:
+    """What a run holds, once it was read."""
+    return _inventory(run.pk) if run.state == Run.State.READY else None
+
+
+@lru_cache(maxsize=8)
+def _inventory(run_id: str) -> orjson.Fragment:
+    """Written once for all who ask again and again how far a comparison is: a run that is ready does not change."""
+    return orjson.Fragment(dumps(Run.objects.values_list("inventory", flat=True).get(pk=run_id)))
+
+
 class RunSerializer(serializers.ModelSerializer[Run]):
     """One run. ``inventory`` is there when it is ready, ``error`` ({code, params, message, where}) when it could not be read."""
 
     url = serializers.SerializerMethodField()
     progress = serializers.DictField(read_only=True)
     error = serializers.DictField(read_only=True, allow_null=True)
-    inventory = serializers.DictField(read_only=True, allow_null=True)
+    inventory = serializers.SerializerMethodField()
     tags = serializers.ListField(child=serializers.CharField(), read_only=True)
 
     class Meta:
@@ -67,6 +84,10 @@ class RunSerializer(serializers.ModelSerializer[Run]):
 
     def get_url(self, run: Run) -> str:
         return f"/r/{run.pk}"
+
+    @extend_schema_field(INVENTORY)
+    def get_inventory(self, run: Run) -> orjson.Fragment | None:
+        return inventory_of(run)
 
 
 class AboutRun(serializers.Serializer[Any]):
@@ -99,7 +120,9 @@ class Runs(Resource):
     def get(self, request: Request) -> Response:
         """The newest runs; closed to other machines without the start-up key."""
         search = request.query_params.get("search", "").replace("\0", "")
-        rows = Run.objects.filter(Q(name__icontains=search) | Q(tags__icontains=search)) if search else Run.objects.all()
+        rows = Run.objects.defer("inventory")
+        if search:
+            rows = rows.filter(Q(name__icontains=search) | Q(tags__icontains=search))
         return page(self, request, rows, RunSerializer)
 
     @extend_schema(
@@ -154,7 +177,7 @@ class OneRun(Resource):
 
 
 def find(slug: str) -> Run:
-    run = Run.objects.filter(pk=slug).first()
+    run = Run.objects.defer("inventory").filter(pk=slug).first()
     if run is None:
         raise Http404
     return run

@@ -96,7 +96,7 @@ class _Run:
     digest: str
     entries: Sequence[_Entry]
     dump: Callable[[int], Dump]
-    tensors: HeldTensors
+    tensors: Callable[[], HeldTensors]  # to be opened anew for a part, so that a plan holds no file open
     logged: bool  # whether it holds request logs
     loop: Callable[[], LoopData]  # key data, configuration and request logs; their numbers are opened when asked for
 
@@ -256,7 +256,7 @@ def _read(paths: Sequence[Path], progress: Progress, kept: Path) -> _Run:
     sources = paths_to_sources(paths)
     side = read_side(sources, name, progress, kept)
     document = inventory(side, 0)
-    tensors = HeldTensors([source.path for source in sources], kept)
+    tensors = partial(HeldTensors, [source.path for source in sources], kept)
     dumps, entries = side.dumps.__getitem__, _entries(document)
     return _Run(side.name, document["role"], side.digest, entries, dumps, tensors, bool(side.loop.requests), lambda: side.loop)
 
@@ -270,7 +270,7 @@ def _stored(folder: Path, files: Sequence[Path]) -> _Run:
         document["digest"],
         entries,
         lambda row: read_dump(folder / entries[row].folder),
-        HeldTensors(files, folder / KEPT_FILE),
+        partial(HeldTensors, files, folder / KEPT_FILE),
         bool(document.get("requests")),
         lambda: read_loop(folder),
     )
@@ -326,6 +326,8 @@ def _judge(plan: Plan, part: Part, progress: Progress) -> tuple[PartVerdict, Ran
     spent = {"read_s": 0.0, "align_s": 0.0, "measure_s": 0.0, "diagnose_s": 0.0}
     left, right = plan.sides
     numbers = {"part": part.n, "parts": len(plan.parts)}
+    tensors = left.tensors(), right.tensors()
+    repeated = None if plan.baseline is None else plan.baseline.tensors()
     same_baseline = plan.baseline is not None and plan.baseline.digest == left.digest  # says nothing of how well the side repeats itself
     measured: list[SelfNoise | None] = []
 
@@ -335,10 +337,10 @@ def _judge(plan: Plan, part: Part, progress: Progress) -> tuple[PartVerdict, Ran
         again: list[Dump] = []
         if plan.baseline is not None and not same_baseline:
             again = _again(plan.baseline, [left.entries[row] for row in a])
-        held = None if plan.baseline is None else (left.tensors, plan.baseline.tensors)
+        held = None if repeated is None else (tensors[0], repeated)
         measured.append(measured_self_noise(dumps[0], again, spent, progress, held) if again else None)
         # A floor of statistics says nothing of elements: a baseline without tensors leaves the sides to their statistics.
-        held = None if again and not all(len(dump.tensors) for dump in again) else (left.tensors, right.tensors)
+        held = None if again and not all(len(dump.tensors) for dump in again) else tensors
         asked = partial(build_case, primary=plan.primary, exact=plan.options.exact, mapping=plan.mapping, namer=plan.namer)
         return asked(*dumps, spent=spent, watch=progress, held=held, self_noise=measured[-1])
 

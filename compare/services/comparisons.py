@@ -92,13 +92,13 @@ def compare(comparison_id: str, task_id: str) -> None:
 
     Several parts are left to ``spread``: they are compared by whoever is free.
     """
-    waiting = Comparison.objects.select_related("left", "right").filter(RUNS_READY, pk=comparison_id).first()
+    waiting = Comparison.objects.with_sides().filter(RUNS_READY, pk=comparison_id).first()
     if waiting is None or not _all_ready(waiting):
         return
     attempt = work.claim(Comparison, comparison_id, task_id)
     if attempt is None:
         return
-    comparison = Comparison.objects.select_related("left", "right").get(pk=comparison_id)
+    comparison = Comparison.objects.with_sides().get(pk=comparison_id)
     making = storage.attempt(comparison, attempt.number)
 
     def on_verdict(verdict: dict[str, Any]) -> None:

@@ -84,7 +84,8 @@ def make(export_id: int, task_id: str) -> None:
     attempt = work.claim(Export, export_id, task_id)
     if attempt is None:
         return
-    export = Export.objects.select_related("comparison__left", "comparison__right").get(pk=export_id)
+    export = Export.objects.get(pk=export_id)
+    export.comparison = Comparison.objects.with_sides().get(pk=export.comparison_id)
     folder = _making(export)
 
     def action(pulse: work.Pulse) -> None:

@@ -27,12 +27,12 @@ def links(comparison: Comparison) -> list[ShareLink]:
 
 def find(slug: str) -> tuple[Comparison, ShareLink | None] | None:
     """The comparison that a slug opens, with the share link where it is one. None says nothing about why: unknown, expired, taken back."""
-    joined = ("left", "right")
-    comparison = Comparison.objects.select_related(*joined).filter(pk=slug).first()
+    comparison = Comparison.objects.with_sides().filter(pk=slug).first()
     if comparison:
         return comparison, None
-    link = ShareLink.objects.select_related("comparison", *(f"comparison__{side}" for side in joined)).filter(_open(), pk=slug).first()
-    return (link.comparison, link) if link else None
+    link = ShareLink.objects.filter(_open(), pk=slug).first()
+    shared = link and Comparison.objects.with_sides().filter(pk=link.comparison_id).first()
+    return (shared, link) if shared else None
 
 
 def _open() -> Q:

@@ -14,6 +14,8 @@ from __future__ import annotations
 import json
 import logging
 from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
@@ -39,23 +41,29 @@ ONE_SIDED = Q(verdict__endswith="_only")
 
 def plan_of(comparison: Comparison) -> Plan:
     """The parts of a comparison whose runs are ready."""
-    from compare.engine import pipeline  # only here: a web process needs no numpy
-
     sides = {"left_role": comparison.left.role, "right_role": comparison.right.role}
     said = {option: role for option, role in sides.items() if role != Run.Role.AUTO}  # what nobody said is told from the dumps
     options = Options.from_json({**comparison.options, **said})
     baseline = None if options.baseline is None else Run.objects.get(pk=options.baseline)
-    return pipeline.plan_runs(
+    return _planned(
         storage.columns(comparison.left),
         storage.columns(comparison.right),
         options,
-        baseline=None if baseline is None else storage.columns(baseline),
-        files=(
+        None if baseline is None else storage.columns(baseline),
+        (
             storage.contents(comparison.left),
             storage.contents(comparison.right),
             () if baseline is None else storage.contents(baseline),
         ),
     )
+
+
+@lru_cache(maxsize=2)
+def _planned(left: Path, right: Path, options: Options, baseline: Path | None, files: tuple[tuple[Path, ...], ...]) -> Plan:
+    """A process plans once for all parts of a comparison that it takes. Runs that are ready do not change."""
+    from compare.engine import pipeline  # only here: a web process needs no numpy
+
+    return pipeline.plan_runs(left, right, options, baseline, (files[0], files[1], files[2]))
 
 
 def begin(comparison: Comparison, attempt: work.Attempt, plan: Plan) -> None:
@@ -124,8 +132,8 @@ def compare(part_id: int, task_id: str, worker: str) -> None:
     attempt = work.claim(Part, part_id, task_id, worker=worker[:200], tries=F("tries") + 1)
     if attempt is None:
         return
-    part = Part.objects.select_related("comparison__left", "comparison__right").get(pk=part_id)
-    comparison = part.comparison
+    part = Part.objects.get(pk=part_id)
+    comparison = Comparison.objects.with_sides().get(pk=part.comparison_id)
     making = storage.part_attempt(comparison, part.n, attempt.number)
     advance(comparison.pk)
 
@@ -154,7 +162,7 @@ def reduce(comparison_id: str, task_id: str) -> None:
     attempt = work.claim(Comparison, comparison_id, task_id, broker.REDUCTION, phase=Phase.REDUCING, tries=F("tries") + 1)
     if attempt is None:
         return
-    comparison = Comparison.objects.select_related("left", "right").get(pk=comparison_id)
+    comparison = Comparison.objects.with_sides().get(pk=comparison_id)
     parts = Part.objects.filter(~ONE_SIDED, comparison=comparison)
 
     def action(pulse: work.Pulse) -> None:

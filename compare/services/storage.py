@@ -57,9 +57,9 @@ def columns(run: Run) -> Path:
     return job(run) / "columns"
 
 
-def contents(run: Run) -> list[Path]:
+def contents(run: Run) -> tuple[Path, ...]:
     """The files that a run was read from, in their order: tensors are read out of them when runs are compared."""
-    return [blob(sha256) for sha256 in run.files.values_list("blob_id", flat=True)]
+    return tuple(blob(sha256) for sha256 in run.files.values_list("blob_id", flat=True))
 
 
 def result(comparison: Comparison) -> Path:

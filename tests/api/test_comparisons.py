@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from compare.models import Comparison, Run
@@ -43,6 +45,18 @@ def test_a_comparison_of_runs_that_are_still_queued_waits_for_them(api, runs):
     assert body["name"] == "train.zip | infer.zip"
     assert body["read_only"] is False
     assert api.get(response["Location"]).json() == body
+
+
+def test_asking_again_how_far_it_is_does_not_read_the_inventories_again(api, comparison, runs):
+    """They are long, and a page asks every second."""
+    for run, records in zip(runs, (1, 2), strict=True):
+        Run.objects.filter(pk=run.pk).update(state=Run.State.READY, inventory={"counts": {"records": records}})
+    address = f"/api/v1/comparisons/{comparison.pk}/"
+    body = api.get(address).json()
+    assert [body[side]["inventory"] for side in ("left", "right")] == [{"counts": {"records": n}} for n in (1, 2)]
+    with CaptureQueriesContext(connection) as asked:
+        assert api.get(address).json() == body
+    assert [query["sql"] for query in asked if '"inventory"' in query["sql"]] == []
 
 
 def test_a_run_may_be_compared_with_itself(api, runs):

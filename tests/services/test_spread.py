@@ -148,6 +148,19 @@ def test_progress_counts_parts_and_those_in_hand(planned):
     assert planned.progress == {"stage": "parts", "fraction": 0.25, "parts": 1, "of": 6, "running": 1}
 
 
+def test_a_process_plans_once_for_all_the_parts_it_takes(planned, monkeypatch):
+    from compare.engine import pipeline
+
+    spread._planned.cache_clear()
+    planned_for = []
+    plan_runs = pipeline.plan_runs
+    monkeypatch.setattr(pipeline, "plan_runs", lambda *sides: (planned_for.append(sides[:2]), plan_runs(*sides))[1])
+    for part in rows(planned)[:3]:
+        spread.compare(part.pk, "test", "w")
+    assert [part.state for part in rows(planned)[:3]] == ["done"] * 3
+    assert len(planned_for) == 1
+
+
 # --- once, whoever comes twice ----------------------------------------------------------------------------------------------------------
 
 
