@@ -8,9 +8,7 @@ never passes.
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,59 +16,17 @@ from numpy.typing import NDArray
 
 from compare.engine.align.explain import CODES, Explanation
 from compare.engine.diagnose.reasons import UNPAIRED
+from compare.engine.exports.cells import MISSING, Cells, at, numbers
+from compare.engine.exports.differences import differences
+from compare.engine.exports.end import SIDES, End, Rows
 from compare.engine.exports.finished import Finished, FinishedCase, FinishedPart, Table
-from compare.engine.exports.tensor_columns import DATA_NAME, TENSORS, data_names, has_tensors, tensor_columns
-from compare.engine.mapping.rules import slot_name
-from compare.engine.model import Dump, Group, Int32, Int64, Leaf, Statistic
+from compare.engine.exports.header import Layout
+from compare.engine.exports.tensor_columns import data_names, has_tensors, tensor_columns
+from compare.engine.model import Dump, Group, Int32, Int64, Leaf
 
 CHUNK = 20_000  # rows at once
-SIDES = ("left", "right")
-SHOWN = (Statistic.MAX, Statistic.MIN, Statistic.MEAN, Statistic.NORM)
 GROUPS = {Group.INPUT: "input", Group.PARAMETERS: "parameters", Group.OUTPUT: "output", Group.PARAMETERS_GRAD: "parameters_grad"}
 
-BASIC = (
-    "NPU Name",
-    "Bench Name",
-    "NPU Dtype",
-    "Bench Dtype",
-    "NPU Tensor Shape",
-    "Bench Tensor Shape",
-    "NPU Requires_grad",
-    "Bench Requires_grad",
-)
-DIFFERENCES = (
-    "Max diff",
-    "Min diff",
-    "Mean diff",
-    "L2norm diff",
-    "MaxRelativeErr",
-    "MinRelativeErr",
-    "MeanRelativeErr",
-    "NormRelativeErr",
-)
-STATISTICS = ("NPU max", "NPU min", "NPU mean", "NPU l2norm", "Bench max", "Bench min", "Bench mean", "Bench l2norm")
-CHECKSUMS = ("NPU MD5", "BENCH MD5")
-TAIL = ("Requires_grad Consistent", "Result", "Err_message")
-OURS = (
-    "Module",
-    "Direction",
-    "Group",
-    "Layer",
-    "Relation",
-    "Reason",
-    "Confidence",
-    "Grade",
-    "Role",
-    "Difference",
-    "Floor",
-    "Order",
-    "Explanation",
-    "Part",
-    "Stage",
-    "Step",
-    "Rank",
-)
-MISSING = "N/A"
 UNMATCHED, NOTHING = "unmatched", "nothing"  # beside the grades: a slot without partner; a pair of nulls, or of tensors without numbers
 RESULTS = {
     "equal": "pass",
@@ -82,25 +38,6 @@ RESULTS = {
     NOTHING: "warning",
 }
 CONFIDENCE = {"same_name": "low", "elsewhere": "medium"}
-
-Cells = list[Any]  # one column of a chunk: text, int, float
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """Which of msprobe's columns there are: checksums where both sides wrote them, statistics where any were written; where tensors were
-    compared, the figures of their elements stand in place of the differences of statistics.
-    """
-
-    checksums: bool
-    statistics: bool
-    tensors: bool
-
-    @property
-    def header(self) -> tuple[str, ...]:
-        apart = TENSORS if self.tensors else DIFFERENCES
-        measured = (*(CHECKSUMS if self.checksums else ()), *((*apart, *STATISTICS) if self.statistics else ()))
-        return (*BASIC, *measured, *TAIL, *((DATA_NAME,) if self.tensors else ()), *OURS)
 
 
 class PairTable:
@@ -125,17 +62,6 @@ def _has_checksums(dump: Dump) -> bool:
     return bool((np.asarray(dump.slots.checksum) >= 0).any())
 
 
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    """The rows of a chunk: a pair, or (pair -1) the slot of one side that has none."""
-
-    pair: Int64
-    alone: tuple[Int64, Int64]  # a slot without partner, -1
-
-    def __len__(self) -> int:
-        return len(self.pair)
-
-
 class _CaseTable:
     def __init__(self, part: FinishedPart, rows: Table, case: FinishedCase, index: int, layout: Layout) -> None:
         self.part = part
@@ -151,9 +77,9 @@ class _CaseTable:
     def chunks(self) -> Iterator[list[Cells]]:
         for begin in range(0, len(self.order), CHUNK):
             cut = slice(begin, begin + CHUNK)
-            yield self._columns(_Rows(self.order.pair[cut], (self.order.alone[0][cut], self.order.alone[1][cut])))
+            yield self._columns(Rows(self.order.pair[cut], (self.order.alone[0][cut], self.order.alone[1][cut])))
 
-    def _order(self) -> _Rows:
+    def _order(self) -> Rows:
         """Pairs in order of execution; a slot without partner after what was paired before it in its own dump."""
         primary = int(self.pairs.meta["primary"])
         shown = np.arange(len(self.pairs.array("group")))
@@ -174,10 +100,10 @@ class _CaseTable:
             keys.append(key)
             kinds.append(np.full(len(slots), 1 + side, np.int64))
             rows.append(np.full(len(slots), -1, np.int64))
-            for at in (0, 1):
-                alone[at] = np.r_[alone[at], slots if at == side else np.full(len(slots), -1, np.int64)]
+            for end in (0, 1):
+                alone[end] = np.r_[alone[end], slots if end == side else np.full(len(slots), -1, np.int64)]
         order = np.argsort(np.concatenate(keys), kind="stable")
-        return _Rows(np.concatenate(rows)[order], (alone[0][order], alone[1][order]))
+        return Rows(np.concatenate(rows)[order], (alone[0][order], alone[1][order]))
 
     def _records(self, pairs: Int64, side: int) -> Int64:
         """The record of each pair on a side: that of its last slot."""
@@ -196,8 +122,8 @@ class _CaseTable:
 
     # --- one chunk ----------------------------------------------------------------------------------------------------------------------
 
-    def _columns(self, rows: _Rows) -> list[Cells]:
-        ends = [_End(self, side, rows) for side in (0, 1)]
+    def _columns(self, rows: Rows) -> list[Cells]:
+        ends = [End(self.pairs, self.case.dumps[side], self.names[side], side, rows) for side in (0, 1)]
         grades = self._grades(rows)
         grad: Cells = [MISSING] * len(rows)  # a dump's requires_grad is not kept
         columns: list[Cells] = (
@@ -209,7 +135,7 @@ class _CaseTable:
         if self.layout.statistics:
             values = [end.values() for end in ends]
             text = [end.statistics() for end in ends]
-            columns += tensor_columns(self.pairs, rows.pair) if self.layout.tensors else _differences(values, text)
+            columns += tensor_columns(self.pairs, rows.pair) if self.layout.tensors else differences(values, text)
             columns += [*text[0], *text[1]]
             odd = self._odd(rows)
         explanations = self._explanations(rows)
@@ -220,7 +146,7 @@ class _CaseTable:
         names = [data_names(self.case.dumps, [end.first for end in ends])] if self.layout.tensors else []
         return [*columns, grad, results, messages, *names, *self._ours(rows, grades, explanations)]
 
-    def _odd(self, rows: _Rows) -> NDArray[np.bool_]:
+    def _odd(self, rows: Rows) -> NDArray[np.bool_]:
         """Pairs with a NaN or Inf that was written, and is not the lack of a statistic."""
         pair = np.where(rows.pair >= 0, rows.pair, 0)
         written = np.zeros(len(pair), bool)
@@ -229,33 +155,33 @@ class _CaseTable:
             written |= (present & ~np.isfinite(values)).any(axis=1)
         return written & (rows.pair >= 0)
 
-    def _grades(self, rows: _Rows) -> list[str]:
+    def _grades(self, rows: Rows) -> list[str]:
         words = _words(self.pairs.meta["grades"])
-        grade = _at(self.pairs.array("grade"), rows.pair)
-        nothing = _at(self.pairs.array("nothing"), rows.pair)
+        grade = at(self.pairs.array("grade"), rows.pair)
+        nothing = at(self.pairs.array("nothing"), rows.pair)
         return [
             UNMATCHED if pair < 0 else NOTHING if empty else words[value]
             for value, pair, empty in zip(grade.tolist(), rows.pair.tolist(), nothing.tolist(), strict=True)
         ]
 
-    def _node(self, rows: _Rows) -> Int32:
-        node = _at(self.node_of_pair, rows.pair).astype(np.int32)
+    def _node(self, rows: Rows) -> Int32:
+        node = at(self.node_of_pair, rows.pair).astype(np.int32)
         for side in (0, 1):
             slot = rows.alone[side]
             mine = slot >= 0
             node[mine] = self.node_of_record[side][np.asarray(self.case.dumps[side].slots.record)[slot[mine]]]
         return node
 
-    def _explanations(self, rows: _Rows) -> list[str]:
+    def _explanations(self, rows: Rows) -> list[str]:
         """Why a row has no partner, in a word; '' for a pair."""
         codes = {int(code) - 1: CODES[code] for code in Explanation if code is not Explanation.MATCHED}
-        reason = _at(self.of_node["reason"], self._node(rows)).tolist()
+        reason = at(self.of_node["reason"], self._node(rows)).tolist()
         return [codes.get(value, "no_partner") if pair < 0 else "" for value, pair in zip(reason, rows.pair.tolist(), strict=True)]
 
-    def _messages(self, rows: _Rows, grades: Sequence[str], explanations: Sequence[str], odd: NDArray[np.bool_]) -> Cells:
+    def _messages(self, rows: Rows, grades: Sequence[str], explanations: Sequence[str], odd: NDArray[np.bool_]) -> Cells:
         """msprobe's JSON list of sentences."""
         unpaired = {CODES[code]: text["en"] for code, text in UNPAIRED.items()}
-        size = _at(self.pairs.array("size"), rows.pair).tolist()
+        size = at(self.pairs.array("size"), rows.pair).tolist()
         said = {
             "diverged": "Differs by more than rounding and noise explain.",
             "incomparable": "Cannot be compared: nothing is there on both sides.",
@@ -275,16 +201,16 @@ class _CaseTable:
                 found.append(json.dumps([*([said["diverged"]] if grade == "diverged" else []), *([said["nan"]] if nan else [])]))
         return found
 
-    def _ours(self, rows: _Rows, grades: list[str], explanations: list[str]) -> list[Cells]:
+    def _ours(self, rows: Rows, grades: list[str], explanations: list[str]) -> list[Cells]:
         meta = self.pairs.meta
         node = self._node(rows)
         paired = rows.pair >= 0
         relations, reasons = _words(meta["relations"]), {int(key): value["code"] for key, value in meta["reasons"].items()}
-        reason, relation = (_at(self.pairs.array(name), rows.pair).tolist() for name in ("reason", "relation"))
+        reason, relation = (at(self.pairs.array(name), rows.pair).tolist() for name in ("reason", "relation"))
         codes = [reasons[value] if there else "" for value, there in zip(reason, paired.tolist(), strict=True)]
         slot = np.where(paired, 0, np.maximum(rows.alone[0], rows.alone[1]))
         side_groups = [np.asarray(dump.slots.group) for dump in self.case.dumps]
-        group = np.where(paired, _at(self.pairs.array("group"), rows.pair), 0)
+        group = np.where(paired, at(self.pairs.array("group"), rows.pair), 0)
         for side in (0, 1):
             mine = rows.alone[side] >= 0
             group[mine] = side_groups[side][slot[mine]]
@@ -301,9 +227,9 @@ class _CaseTable:
             [CONFIDENCE.get(code, "high") if code else "" for code in codes],
             grades,
             _taken(self.of_node["role"], node),
-            _numbers(_at(self.pairs.array("difference"), rows.pair), paired),
-            _numbers(_at(self.pairs.array("floor"), rows.pair), paired),
-            [value if value >= 0 else "" for value in np.where(paired, _at(self.pairs.array("position"), rows.pair), -1).tolist()],
+            numbers(at(self.pairs.array("difference"), rows.pair), paired),
+            numbers(at(self.pairs.array("floor"), rows.pair), paired),
+            [value if value >= 0 else "" for value in np.where(paired, at(self.pairs.array("position"), rows.pair), -1).tolist()],
             explanations,
             [self.part.n] * count,
             ["" if stage is None else stage] * count,
@@ -312,189 +238,8 @@ class _CaseTable:
         ]
 
 
-class _End:
-    """One side of the rows of a chunk."""
-
-    def __init__(self, table: _CaseTable, side: int, rows: _Rows) -> None:
-        self.table, self.side, self.rows = table, side, rows
-        self.dump: Dump = table.case.dumps[side]
-        start, slots = table.pairs.array(f"{SIDES[side]}_start"), table.pairs.array(f"{SIDES[side]}_slot")
-        paired = rows.pair >= 0
-        pair = np.where(paired, rows.pair, 0)
-        self.first = np.where(paired, slots[start[pair]] if len(slots) else -1, rows.alone[side]).astype(np.int64)
-        self.count = np.where(paired, start[pair + 1] - start[pair] if len(slots) else 0, rows.alone[side] >= 0)
-        self.begin, self.slots = np.where(paired, start[pair], 0), slots
-        self.there = self.first >= 0
-
-    def _joined(self, one: Callable[[Int64], list[str]]) -> Cells:
-        """The word of the first slot; where the end is several slots, all of theirs with ``;`` between them; N/A where there is none."""
-        found: Cells = one(np.where(self.there, self.first, 0))
-        for row in np.flatnonzero(self.count > 1).tolist():
-            begin = int(self.begin[row])
-            found[row] = ";".join(one(np.asarray(self.slots[begin : begin + int(self.count[row])]).astype(np.int64)))
-        for row in np.flatnonzero(~self.there).tolist():
-            found[row] = MISSING
-        return found
-
-    def names(self) -> Cells:
-        names, slot_names = self.table.names[self.side], self.dump.slot_names
-        record, name = np.asarray(self.dump.slots.record), np.asarray(self.dump.slots.name)
-        return self._joined(
-            lambda slots: [slot_name(names[r], slot_names[n]) for r, n in zip(record[slots].tolist(), name[slots].tolist(), strict=True)]
-        )
-
-    def dtypes(self) -> Cells:
-        tensors = [*self.dump.dtypes, ""]
-        types = [*(f"<class '{name}'>" for name in self.dump.types), MISSING]
-        dtype, kind = np.asarray(self.dump.slots.dtype), np.asarray(self.dump.slots.type_name)
-        return self._joined(
-            lambda slots: [tensors[d] or types[t] for d, t in zip(dtype[slots].tolist(), kind[slots].tolist(), strict=True)]
-        )
-
-    def shapes(self) -> Cells:
-        texts = [*(str(list(shape)) for shape in self.dump.shapes), MISSING, "[]"]
-        null = np.asarray(self.dump.slots.type_name) < 0
-        shape = np.where(null & (np.asarray(self.dump.slots.shape) < 0), -2, self.dump.slots.shape)
-        return self._joined(lambda slots: [texts[s] for s in shape[slots].tolist()])
-
-    def checksums(self) -> Cells:
-        texts = [*self.dump.texts, MISSING]
-        checksum = np.asarray(self.dump.slots.checksum)
-        return self._joined(lambda slots: [texts[c] for c in checksum[slots].tolist()])
-
-    def values(self) -> NDArray[np.float64]:
-        """[rows, 4] in the order of SHOWN; NaN where a statistic is not there."""
-        pair = np.where(self.rows.pair >= 0, self.rows.pair, 0)
-        combined = self.table.pairs.array(f"values_{SIDES[self.side]}")
-        own = np.asarray(self.dump.slots.statistics)
-        found = np.full((len(pair), 4), np.nan)
-        paired = self.rows.pair >= 0
-        found[paired] = combined[pair[paired]][:, list(SHOWN)] if len(combined) else np.nan
-        alone = ~paired & self.there
-        found[alone] = own[self.first[alone]][:, list(SHOWN)]
-        return found
-
-    def statistics(self) -> list[Cells]:
-        """Four columns as they are shown: whole numbers of integer tensors without a point, text as text, None where none was written."""
-        values = self.values()
-        slots = np.where(self.there, self.first, 0)
-        leaf = np.asarray(self.dump.slots.leaf)[slots]
-        whole_dtype = np.array([not _floating(name) for name in self.dump.dtypes] + [False])
-        whole_type = np.array([name in ("int", "bool") for name in self.dump.types] + [False])
-        whole = np.where(
-            leaf == Leaf.NUMBER,
-            whole_type[np.asarray(self.dump.slots.type_name)[slots]],
-            whole_dtype[np.asarray(self.dump.slots.dtype)[slots]],
-        )
-        present = self._present(slots)
-        columns: list[Cells] = []
-        for place in range(4):
-            column = _shown(values[:, place], whole, present[:, place])
-            columns.append(column)
-        for row in np.flatnonzero((leaf == Leaf.TEXT) & self.there).tolist():
-            word = self.dump.texts[int(self.dump.slots.text[int(slots[row])])]
-            for column in columns:
-                column[row] = word
-        truth = np.array([name == "bool" for name in self.dump.types] + [False])[np.asarray(self.dump.slots.type_name)[slots]]
-        for row in np.flatnonzero((leaf == Leaf.NUMBER) & truth & self.there).tolist():
-            for column in columns:
-                column[row] = str(bool(column[row]))
-        for row in np.flatnonzero(~self.there).tolist():
-            for column in columns:
-                column[row] = MISSING
-        return columns
-
-    def _present(self, slots: Int64) -> NDArray[np.bool_]:
-        pair = np.where(self.rows.pair >= 0, self.rows.pair, 0)
-        combined = self.table.pairs.array(f"present_{SIDES[self.side]}")
-        bits = (np.asarray(self.dump.slots.present)[slots][:, None] >> np.array(SHOWN)) & 1 == 1
-        paired = (self.rows.pair >= 0)[:, None]
-        return np.asarray(np.where(paired, combined[pair][:, list(SHOWN)] if len(combined) else bits, bits))
-
-
-def _floating(dtype: str) -> bool:
-    return dtype.rpartition(".")[2].lower().startswith(("float", "bfloat", "half", "double", "complex"))
-
-
-def _shown(values: NDArray[np.float64], whole: NDArray[np.bool_], present: NDArray[np.bool_]) -> Cells:
-    cells: Cells = values.tolist()
-    finite = np.isfinite(values)
-    for row in np.flatnonzero(finite & whole & present & (values == np.floor(values))).tolist():
-        cells[row] = int(cells[row])
-    for row in np.flatnonzero(~finite & present).tolist():
-        cells[row] = _odd(cells[row])
-    for row in np.flatnonzero(~present).tolist():
-        cells[row] = "None"
-    return cells
-
-
-def _odd(value: float) -> str:
-    """How msprobe writes what is no number; the space keeps a spreadsheet from reading −inf as a formula."""
-    return "nan" if math.isnan(value) else " inf" if value > 0 else " -inf"
-
-
-def _differences(values: Sequence[NDArray[np.float64]], text: Sequence[Sequence[Cells]]) -> list[Cells]:
-    """Eight columns: left − right, and |left − right| / |right| in percent, for Max, Min, Mean, Norm."""
-    left, right = values
-    with np.errstate(all="ignore"):
-        difference = left - right
-        relative = np.abs(difference / right) * 100
-    first: list[Cells] = []
-    second: list[Cells] = []
-    for place in range(4):
-        signed: Cells = difference[:, place].tolist()
-        percent: Cells = [f"{value!r}%" for value in relative[:, place].tolist()]
-        equal = left[:, place] == right[:, place]
-        for row in np.flatnonzero(equal).tolist():
-            signed[row] = percent[row] = 0
-        # Whatever is no plain number on both sides is decided one by one; there is little of it.
-        plain = np.isfinite(left[:, place]) & np.isfinite(right[:, place]) & (right[:, place] != 0)
-        for row in np.flatnonzero(~plain & ~equal).tolist():
-            signed[row], percent[row] = _unusual(
-                text[0][place][row], text[1][place][row], float(left[row, place]), float(right[row, place])
-            )
-        whole = (
-            plain
-            & ~equal
-            & np.array([isinstance(a, int) and isinstance(b, int) for a, b in zip(text[0][place], text[1][place], strict=True)])
-        )
-        for row in np.flatnonzero(whole).tolist():
-            signed[row] = int(signed[row])
-        first.append(signed)
-        second.append(percent)
-    return [*first, *second]
-
-
-def _unusual(left: Any, right: Any, a: float, b: float) -> tuple[Any, Any]:
-    if MISSING in (left, right) or "None" in (left, right):
-        return (0, 0) if left == right == "None" else (MISSING, MISSING)
-    if not isinstance(left, str) and not isinstance(right, str):  # the right one is zero
-        return a - b, " inf"
-    if "nan" in (left, right):
-        return "Nan", "Nan"
-    if math.isnan(a) or math.isnan(b) or not (math.isinf(a) or math.isinf(b)):  # words
-        return (0, 0) if left == right else ("Diff", "Diff")
-    word = " inf" if a - b > 0 else " -inf"
-    return word, word
-
-
-def _numbers(values: NDArray[Any], there: NDArray[np.bool_]) -> Cells:
-    """'' where there is none."""
-    cells: Cells = values.astype(np.float64).tolist()
-    for row in np.flatnonzero(~there | ~np.isfinite(values)).tolist():
-        cells[row] = "" if not there[row] or math.isnan(cells[row]) else _odd(cells[row])
-    return cells
-
-
-def _at(column: NDArray[Any], index: NDArray[Any]) -> NDArray[Any]:
-    """The column at each index; whatever where the index is -1."""
-    if not len(column):
-        return np.zeros(len(index), column.dtype)
-    return np.asarray(column[np.where(index >= 0, index, 0)])
-
-
 def _taken(words: NDArray[Any], node: Int32) -> Cells:
-    found: Cells = _at(words, node).tolist()
+    found: Cells = at(words, node).tolist()
     return found
 
 
