@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.http import HttpRequest
 
-from compare.models import Comparison, Part, Run, ShareLink, Upload
+from compare.models import Comparison, Loop, Part, Run, ShareLink, Upload
 
 
 class ReadOnly(admin.ModelAdmin):  # type: ignore[type-arg]
@@ -37,6 +37,13 @@ class ComparisonAdmin(ReadOnly):
 class PartAdmin(ReadOnly):
     list_display = ("comparison", "n", "stage", "step", "state", "verdict", "worker", "attempt")
     list_filter = ("state", "verdict")
+    search_fields = ("comparison__id", "worker")
+
+
+@admin.register(Loop)
+class LoopAdmin(ReadOnly):
+    list_display = ("comparison", "state", "worker", "attempt")
+    list_filter = ("state",)
     search_fields = ("comparison__id", "worker")
 
 

@@ -1,8 +1,8 @@
-"""What the database remembers: uploads, runs, comparisons, their parts and exports, links, and tokens. Heavy results are files, never one
-row a node.
+"""What the database remembers: uploads, runs, comparisons, their parts, loops and exports, links, and tokens. Heavy results are files,
+never one row a node.
 
-Runs, comparisons, parts and exports are tasks: rows that wait for a worker. A row is the truth about its task and the broker is only a
-bell, so every change of state is a compare-and-set (``services/work.py``), and a bell that was lost is rung again
+Runs, comparisons, parts, loops and exports are tasks: rows that wait for a worker. A row is the truth about its task and the broker is only
+a bell, so every change of state is a compare-and-set (``services/work.py``), and a bell that was lost is rung again
 (``services/recovery.py``).
 """
 
@@ -145,8 +145,10 @@ class Upload(models.Model):
 
 class ComparisonQuerySet(models.QuerySet["Comparison"]):
     def with_sides(self) -> ComparisonQuerySet:
-        """With both runs, but not their inventories: those are documents of many kilobytes that few readers look at."""
-        return self.select_related("left", "right").defer("left__inventory", "right__inventory")
+        """With both runs and what became of their key data, but not their inventories: those are documents of many kilobytes that few
+        readers look at.
+        """
+        return self.select_related("left", "right", "loop").defer("left__inventory", "right__inventory")
 
 
 class Comparison(Job):
@@ -198,11 +200,9 @@ class Comparison(Job):
         indexes = (models.Index(fields=["state", "heartbeat_at"]), models.Index(fields=["-created_at", "-id"]))
 
 
-class Part(Task):
-    """One (stage, step) of a comparison; ``n`` is its folder ``parts/<n>/``. What only one side holds has a row, done, and no folder.
-
-    The parts of a spread comparison are rows from the moment they are known, each claimed, compared and published by a worker of its own;
-    the one part of a comparison that is not spread gets its row when it is done. ``worker`` names the process that claimed it last.
+class Piece(Task):
+    """What a spread comparison is made of, claimed, done and published by a worker of its own. ``worker`` names the process that claimed it
+    last; ``tries`` are the claims since somebody asked for the comparison: a piece may be what kills its workers.
     """
 
     class State(models.TextChoices):
@@ -213,16 +213,31 @@ class Part(Task):
         CANCELLED = "cancelled"
 
     WORKING = State.RUNNING
+    UNFINISHED = frozenset({State.QUEUED, State.RUNNING})
     RETRYABLE = frozenset({State.FAILED, State.CANCELLED})
 
+    comparison: Comparison
+
     state = models.CharField(max_length=12, choices=State.choices, default=State.QUEUED)
+    worker = models.CharField(max_length=200, blank=True)
+    tries = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        abstract = True
+
+
+class Part(Piece):
+    """One (stage, step) of a comparison; ``n`` is its folder ``parts/<n>/``. What only one side holds has a row, done, and no folder.
+
+    The parts of a spread comparison are rows from the moment they are known; the one part of a comparison that is not spread gets its row
+    when it is done.
+    """
+
     comparison = models.ForeignKey(Comparison, on_delete=models.CASCADE, related_name="parts")
     n = models.PositiveIntegerField()
     stage = models.CharField(max_length=200, null=True)  # noqa: DJ001 - null is the contract's word for "no stage", "" could be a stage
     step = models.IntegerField(null=True)
     verdict = models.CharField(max_length=20, blank=True)  # "" = none yet
-    worker = models.CharField(max_length=200, blank=True)
-    tries = models.PositiveIntegerField(default=0)  # claims since somebody asked for the comparison: a part may be what kills its workers
 
     class Meta:
         ordering = ("n",)
@@ -231,6 +246,21 @@ class Part(Task):
 
     def __str__(self) -> str:
         return f"part {self.n}: {self.verdict or self.state}"
+
+
+class Loop(Piece):
+    """Key data and configurations of a spread comparison of RL runs, in the folder ``key_data/``: no part waits for them, nor they for one.
+
+    There is none where neither run holds any, nor of a comparison that is not spread.
+    """
+
+    comparison = models.OneToOneField(Comparison, on_delete=models.CASCADE, related_name="loop")
+
+    class Meta:
+        indexes = (models.Index(fields=["state", "heartbeat_at"]),)
+
+    def __str__(self) -> str:
+        return f"loop: {self.state}"
 
 
 class Export(Task):

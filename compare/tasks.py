@@ -10,7 +10,7 @@ from celery import Task, shared_task
 from celery.signals import task_failure, worker_init
 from django.core.cache import cache
 
-from compare.models import Comparison, Export, Part, Run
+from compare.models import Comparison, Export, Loop, Part, Piece, Run
 from compare.services import comparisons, exports, recovery, retention, runs, spread
 
 HOUR = 3600
@@ -43,6 +43,11 @@ def compare_part(self: Task[Any, Any], part_id: int) -> None:
 
 
 @shared_task(bind=True)
+def compare_loop(self: Task[Any, Any], loop_id: int) -> None:
+    spread.compare_loop(loop_id, self.request.id or "", f"{self.request.hostname}/{os.getpid()}")
+
+
+@shared_task(bind=True)
 def reduce_parts(self: Task[Any, Any], comparison_id: str) -> None:
     spread.reduce(comparison_id, self.request.id or "")
 
@@ -72,9 +77,10 @@ def process_was_lost(sender: Task[Any, Any], task_id: str, exception: BaseExcept
     if sender.name == read_run.name:
         for run in Run.objects.filter(pk=args[0], task_id=task_id, state=Run.WORKING):
             recovery.run_lost(run, code, **params)
-    elif sender.name == compare_part.name:
-        for part in Part.objects.filter(pk=args[0], task_id=task_id, state=Part.WORKING).select_related("comparison"):
-            spread.part_lost(part, code, **params)
+    elif sender.name in (compare_part.name, compare_loop.name):
+        pieces = (Part if sender.name == compare_part.name else Loop)._default_manager
+        for piece in pieces.filter(pk=args[0], task_id=task_id, state=Piece.WORKING).select_related("comparison"):
+            spread.piece_lost(piece, code, **params)
     elif sender.name in (run_comparison.name, reduce_parts.name):
         for comparison in Comparison.objects.filter(pk=args[0], task_id=task_id, state=Comparison.WORKING):
             recovery.comparison_lost(comparison, code, **params)

@@ -204,7 +204,11 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "COMPONENT_SPLIT_REQUEST": True,
-    "ENUM_NAME_OVERRIDES": {"RunState": "compare.models.Run.State", "ComparisonState": "compare.models.Comparison.State"},
+    "ENUM_NAME_OVERRIDES": {
+        "RunState": "compare.models.Run.State",
+        "ComparisonState": "compare.models.Comparison.State",
+        "PieceState": "compare.models.Piece.State",
+    },
 }
 
 # --- Logs ---------------------------------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from django.core.cache import cache
 from rest_framework.response import Response
 from rest_framework.test import APIClient
 
-from compare.models import Comparison, Part, Run
+from compare.models import Comparison, Loop, Part, Run
 from compare.services import comparisons, runs, spread, uploads
 
 CORPUS = Path(__file__).parent / "data" / "corpus"
@@ -113,6 +113,8 @@ def corpus_comparison(left: str, right: str, **options: Any) -> Comparison:
 def worked_off(comparison: Comparison) -> None:
     """All that a worker would do for a comparison, done in this process."""
     comparisons.compare(comparison.pk, "test")
+    for loop in Loop.objects.filter(comparison=comparison, state="queued"):
+        spread.compare_loop(loop.pk, "test", "this process")
     for part in Part.objects.filter(comparison=comparison, state="queued"):
         spread.compare(part.pk, "test", "this process")
     spread.reduce(comparison.pk, "test")

@@ -18,8 +18,8 @@ from rest_framework.response import Response
 from compare.api import senders
 from compare.api.base import Resource, page, unless_known
 from compare.api.runs import INVENTORY, SEARCH, NameAndTags, inventory_of
-from compare.models import Comparison, Part, Run, ShareLink
-from compare.services import comparisons, naming, parts, recovery, retention, sharing
+from compare.models import Comparison, Loop, Part, Run, ShareLink
+from compare.services import comparisons, key_data, naming, parts, recovery, retention, sharing
 
 NUMBER = re.compile(r"\d{1,9}(:\d{1,9})?")
 STAGE = re.compile(r"[^:]{1,100}(:[^:]{1,100})?")
@@ -166,6 +166,13 @@ class PartState(serializers.Serializer[Any]):
     error = serializers.DictField(allow_null=True)
 
 
+class LoopState(serializers.Serializer[Any]):
+    """Key data and configurations of several parts: they can be read as soon as they are ``done``, before the parts are."""
+
+    state = serializers.ChoiceField(Loop.State.choices)
+    error = serializers.DictField(allow_null=True)
+
+
 class ComparisonSerializer(ComparisonBase):
     """A comparison: ``verdict`` is the verdict document as soon as it is known, which may be before ``done``."""
 
@@ -175,12 +182,13 @@ class ComparisonSerializer(ComparisonBase):
     options = serializers.DictField(read_only=True)
     verdict = serializers.SerializerMethodField()
     parts = serializers.SerializerMethodField()
+    loop = serializers.SerializerMethodField()
     previous = serializers.SerializerMethodField()
     read_only = serializers.SerializerMethodField()  # type: ignore[assignment]
 
     class Meta:
         model = Comparison
-        fields = (*ComparisonBase.Meta.fields, "options", "parts", "cancel_requested_at", "previous", "read_only")
+        fields = (*ComparisonBase.Meta.fields, "options", "parts", "loop", "cancel_requested_at", "previous", "read_only")
         read_only_fields = fields
 
     @property
@@ -205,6 +213,10 @@ class ComparisonSerializer(ComparisonBase):
     @extend_schema_field(PartState(many=True))
     def get_parts(self, comparison: Comparison) -> list[dict[str, Any]]:
         return parts.states(comparison)
+
+    @extend_schema_field(LoopState(allow_null=True))
+    def get_loop(self, comparison: Comparison) -> dict[str, Any] | None:
+        return key_data.state(comparison)
 
     @extend_schema_field({"type": "object", "additionalProperties": True, "nullable": True})
     def get_verdict(self, comparison: Comparison) -> Any:
@@ -281,6 +293,13 @@ class Retry(Resource):
     def post(self, request: Request, slug: str) -> Response:
         """Queue a failed, cancelled or interrupted comparison again, or one with failed parts: parts that are done are not repeated."""
         return Response(ComparisonSerializer(comparisons.retry(find(slug))).data)
+
+
+class RetryPart(Resource):
+    @extend_schema(operation_id="parts_retry", request=None, responses=ComparisonSerializer)
+    def post(self, request: Request, slug: str, n: int) -> Response:
+        """Compare one failed part again, now or while the others are going on. The verdict over the parts is made anew afterwards."""
+        return Response(ComparisonSerializer(comparisons.retry_part(find(slug), n)).data)
 
 
 def find(slug: str) -> Comparison:

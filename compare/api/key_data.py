@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
 from django.http import HttpResponseBase
@@ -14,6 +15,7 @@ from compare.api.base import Resource, unless_known
 from compare.api.comparisons import find_to_read
 from compare.api.parts import send_json
 from compare.services import key_data
+from compare.services.refusals import Refusal
 
 LARGEST = 2**53
 
@@ -35,6 +37,16 @@ class Overview(Resource):
         """Every key with its state, and every step, rank and micro-step of it (docs/formats.md)."""
         files = key_data.find(find_to_read(slug)[0])
         return unless_known(request, files.etag, lambda: send_json(files.overview))
+
+
+class Loop(Resource):
+    @extend_schema(operation_id="loop_retrieve", responses={200: {"type": "object", "additionalProperties": True}})
+    def get(self, request: Request, slug: str) -> HttpResponseBase:
+        """What the run verdict will say of key data and configurations, while the parts are still being compared (docs/formats.md)."""
+        files = key_data.find_loop(find_to_read(slug)[0])
+        if not files.loop.is_file():
+            raise Refusal("no_key_data", HTTPStatus.CONFLICT)
+        return unless_known(request, files.etag, lambda: send_json(files.loop))
 
 
 class Key(Resource):

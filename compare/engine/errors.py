@@ -76,6 +76,10 @@ MESSAGES: dict[str, tuple[str, str]] = {
     "run_failed": ("The run {name} could not be read: {why}", "Upload it again once that is mended"),
     "not_cancellable": ("A comparison that is {state} cannot be cancelled", "Only a queued or running one can"),
     "not_retryable": ("A comparison that is {state} cannot be tried again", "Only a failed, cancelled or interrupted one can"),
+    "part_not_retryable": (
+        "Part {n} is {state} and cannot be tried again now",
+        "Only a part that failed can, and not while the verdict over the parts is being made: look again in a moment",
+    ),
     "not_ready": ("The comparison has no verdict yet", "Wait until it is done"),
     "several_parts": ("The comparison has several parts", "Name one: parts/<n>/"),
     "part_unknown": ("There is no part {n} to look into", "See parts in the verdict for those that both sides hold"),

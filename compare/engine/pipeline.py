@@ -19,7 +19,7 @@ import numpy as np
 from compare.engine.align.replicas import replicas
 from compare.engine.diagnose.baseline import Baseline
 from compare.engine.diagnose.case import Case, build_case, measured_self_noise, other_layout
-from compare.engine.diagnose.run_loop import loop_document
+from compare.engine.diagnose.run_loop import failed_loop, loop_document
 from compare.engine.diagnose.run_verdict import Outcome, run_verdict
 from compare.engine.diagnose.verdict import PartVerdict, SideFacts, judge
 from compare.engine.errors import Cancelled, DumpError
@@ -27,14 +27,14 @@ from compare.engine.ingest import KEPT_FILE, Progress, Source, inventory, paths_
 from compare.engine.ingest.layout import process_of
 from compare.engine.keydata.comparison import compare_key_data
 from compare.engine.keydata.published import FOLDER as KEY_DATA
-from compare.engine.keydata.published import write_key_data
+from compare.engine.keydata.published import read_loop_document, write_key_data, write_loop_document
 from compare.engine.keydata.requests import Served, joined
 from compare.engine.keydata.store import read_loop, write_loop
 from compare.engine.loop import stage_kind
 from compare.engine.mapping.read import read_mapping
 from compare.engine.mapping.rules import MappingRules
 from compare.engine.measure.self_noise import SelfNoise
-from compare.engine.model import Dump, JsonObject, LoopData
+from compare.engine.model import Dump, JsonObject, KeyData, LoopData
 from compare.engine.options import Options
 from compare.engine.parts import Part, StagePair, left_out, parts_of
 from compare.engine.publish import write_part, write_verdict
@@ -49,11 +49,14 @@ __all__ = [
     "Plan",
     "Progress",
     "Source",
+    "compare_loop",
     "compare_part",
     "compare_paths",
     "compare_plan",
     "compare_runs",
+    "failed_loop",
     "plan_runs",
+    "read_loop_document",
     "read_run",
     "reduce_parts",
 ]
@@ -98,6 +101,7 @@ class _Run:
     dump: Callable[[int], Dump]
     tensors: Callable[[], HeldTensors]  # to be opened anew for a part, so that a plan holds no file open
     logged: bool  # whether it holds request logs
+    looped: bool  # whether it holds key data or a configuration
     loop: Callable[[], LoopData]  # key data, configuration and request logs; their numbers are opened when asked for
 
 
@@ -117,6 +121,16 @@ class Plan:
     def compared(self) -> Sequence[Part]:
         """The parts that both sides hold."""
         return [part for part in self.parts if part.only is None]
+
+    @property
+    def looped(self) -> bool:
+        """Whether a side holds key data or a configuration, which ``compare_loop`` compares."""
+        return any(side.looped for side in self.sides)
+
+    @property
+    def tables(self) -> tuple[KeyData | None, KeyData | None]:
+        """The key data of both sides; none where stages were chosen, for key data belong to no stage."""
+        return (None, None) if self.options.stage is not None else (self.sides[0].loop().key_data, self.sides[1].loop().key_data)
 
     @property
     def primary(self) -> int:
@@ -174,27 +188,38 @@ def compare_part(plan: Plan, n: int, destination: Path, progress: Progress, on_v
     return verdict.document
 
 
+def compare_loop(plan: Plan, destination: Path | None = None) -> JsonObject:
+    """Compares what two runs hold besides dumps: key data and configurations. It needs none of the parts, nor do they wait for it.
+
+    Returns what ``reduce_parts`` takes. Where a side holds any it is kept in ``destination`` too, with what a reader may ask of it: a
+    folder that appears complete or not at all.
+    """
+    begin = time.perf_counter()
+    configurations = (plan.sides[0].loop().configuration, plan.sides[1].loop().configuration)
+    comparison = compare_key_data(*plan.tables, plan.options.numbers("step"), plan.options.numbers("rank"))
+    loop = loop_document(comparison, configurations, plan.parts)
+    loop["measure_s"] = round(time.perf_counter() - begin, 4)
+    if destination is not None and plan.looped:
+        with _appearing(destination) as folder:
+            write_loop_document(loop, folder)
+            if comparison.keys:
+                write_key_data(comparison, loop["key_data"], folder)
+    return loop
+
+
 def reduce_parts(
-    plan: Plan, documents: Mapping[int, JsonObject], errors: Mapping[int, JsonObject], folder: Path | None = None, read_s: float = 0.0
+    plan: Plan, documents: Mapping[int, JsonObject], errors: Mapping[int, JsonObject], loop: JsonObject | None = None, read_s: float = 0.0
 ) -> JsonObject:
-    """The verdict over the parts: ``documents`` by number, ``errors`` of those that could not be compared. Key data and configurations are
-    compared here; what a reader may ask of them is written below ``folder``.
+    """The verdict over the parts: ``documents`` by number, ``errors`` of those that could not be compared. ``loop``: what ``compare_loop``
+    said, now or in another process; None: it is asked here.
 
     Where one part was compared and the plan has no other, that is its verdict, unless both sides hold key data too; else a run verdict.
     """
-    loops = (plan.sides[0].loop(), plan.sides[1].loop())
-    tables = (None, None) if plan.options.stage is not None else (loops[0].key_data, loops[1].key_data)
     timing = _total(documents.values(), read_s)
-    if len(plan.parts) == 1 and documents and None in tables:
+    if len(plan.parts) == 1 and documents and None in plan.tables:
         return {**documents[plan.parts[0].n], "timing": timing}
-    begin = time.perf_counter()
-    comparison = compare_key_data(*tables, plan.options.numbers("step"), plan.options.numbers("rank"))
-    loop = loop_document(comparison, (loops[0].configuration, loops[1].configuration), plan.parts)
-    timing["measure_s"] = round(timing["measure_s"] + time.perf_counter() - begin, 4)
-    if folder is not None and comparison.keys:
-        shutil.rmtree(folder / KEY_DATA, ignore_errors=True)
-        with _appearing(folder / KEY_DATA) as making:
-            write_key_data(comparison, loop["key_data"], making)
+    loop = compare_loop(plan) if loop is None else loop
+    timing["measure_s"] = round(timing["measure_s"] + loop["measure_s"], 4)
     outcomes = [Outcome(part, documents.get(part.n), errors.get(part.n)) for part in plan.parts]
     return run_verdict(outcomes, plan.facts, timing, loop, plan.stages)
 
@@ -223,7 +248,7 @@ def compare_plan(plan: Plan, destination: Path, progress: Progress, on_verdict: 
     def judged(part: int, document: JsonObject) -> None:
         documents[part] = document
         if len(documents) == len(plan.compared):
-            told.append(reduce_parts(plan, documents, {}, folder))
+            told.append(reduce_parts(plan, documents, {}, compare_loop(plan, folder / KEY_DATA)))
             on_verdict(told[0])
 
     with _appearing(destination) as folder:
@@ -231,7 +256,7 @@ def compare_plan(plan: Plan, destination: Path, progress: Progress, on_verdict: 
         for part in plan.compared:
             compare_part(plan, part.n, folder / "parts" / str(part.n), progress, partial(judged, part.n))
         if not told:  # no part is on both sides
-            told.append(reduce_parts(plan, {}, {}, folder))
+            told.append(reduce_parts(plan, {}, {}, compare_loop(plan, folder / KEY_DATA)))
             on_verdict(told[0])
         write_verdict(told[0], folder)
     return told[0]
@@ -258,7 +283,17 @@ def _read(paths: Sequence[Path], progress: Progress, kept: Path) -> _Run:
     document = inventory(side, 0)
     tensors = partial(HeldTensors, [source.path for source in sources], kept)
     dumps, entries = side.dumps.__getitem__, _entries(document)
-    return _Run(side.name, document["role"], side.digest, entries, dumps, tensors, bool(side.loop.requests), lambda: side.loop)
+    return _Run(
+        side.name,
+        document["role"],
+        side.digest,
+        entries,
+        dumps,
+        tensors,
+        bool(side.loop.requests),
+        _looped(document),
+        lambda: side.loop,
+    )
 
 
 def _stored(folder: Path, files: Sequence[Path]) -> _Run:
@@ -272,8 +307,13 @@ def _stored(folder: Path, files: Sequence[Path]) -> _Run:
         lambda row: read_dump(folder / entries[row].folder),
         partial(HeldTensors, files, folder / KEPT_FILE),
         bool(document.get("requests")),
+        _looped(document),
         lambda: read_loop(folder),
     )
+
+
+def _looped(document: JsonObject) -> bool:
+    return bool(document.get("key_data") or document.get("configuration"))
 
 
 def _entries(document: JsonObject) -> list[_Entry]:

@@ -13,7 +13,7 @@ from django.utils import timezone
 from kombu import Connection
 from kombu.exceptions import OperationalError
 
-from compare.models import Comparison, Export, Part, Run, Task
+from compare.models import Comparison, Export, Loop, Part, Run, Task
 from compare.services import limits
 
 log = logging.getLogger(__name__)
@@ -22,6 +22,7 @@ TASKS: dict[type[Task], str] = {
     Run: "compare.tasks.read_run",
     Comparison: "compare.tasks.run_comparison",
     Part: "compare.tasks.compare_part",
+    Loop: "compare.tasks.compare_loop",
     Export: "compare.tasks.make_export",
 }
 # A spread comparison whose parts have all ended.

@@ -144,7 +144,7 @@ def cancel(comparison: Comparison) -> Comparison:
     with transaction.atomic():
         stopped_waiting = mine.filter(state=State.QUEUED).update(state=State.CANCELLED, finished_at=now, updated_at=now)
         if stopped_waiting:
-            spread.cancel_parts(comparison)
+            spread.cancel_pieces(comparison)
     asked = stopped_waiting or mine.filter(state=State.RUNNING).update(cancel_requested_at=now, updated_at=now)
     comparison.refresh_from_db()
     if not asked:
@@ -155,36 +155,67 @@ def cancel(comparison: Comparison) -> Comparison:
 
 
 def retry(comparison: Comparison) -> Comparison:
-    """Queue a comparison again that ended without a verdict, or with parts that failed, and with it a run that failed for a reason outside
+    """Queue a comparison again that ended without a verdict, or with pieces that failed, and with it a run that failed for a reason outside
     its dump. Parts that came out are not compared again.
     """
-    now = timezone.now()
     with transaction.atomic():
         for run in runs_of(comparison):
             _requeue_run(run)
-        queued = Comparison.objects.filter(_retryable(), pk=comparison.pk).update(
-            state=State.QUEUED,
-            phase=Phase.WHOLE,
-            tries=0,
-            error=None,
-            progress={},
-            cancel_requested_at=None,
-            rung_at=None,
-            finished_at=None,
-            updated_at=now,
-            **NO_VERDICT,
-        )
-        comparison.refresh_from_db()
-        if not queued:
+        if not _requeue(comparison, _retryable()):
             raise Refusal("not_retryable", HTTPStatus.CONFLICT, state=comparison.state)
         spread.requeue(comparison)
         ring_when_ready(comparison)
     return comparison
 
 
+def retry_part(comparison: Comparison, n: int) -> Comparison:
+    """Queue one failed part again and no other; the verdict over the parts is made anew when it has ended.
+
+    While other parts are still being compared it joins them; where all have ended the comparison is queued for it.
+    """
+    part = Part.objects.filter(comparison=comparison, n=n).first()
+    if part is None:
+        raise Refusal("part_unknown", HTTPStatus.NOT_FOUND, n=n)
+    with transaction.atomic():
+        # Its row is held until the part is queued: a reduction that is asked for meanwhile finds the part waiting (``spread.reduce``).
+        going = Comparison.objects.filter(_takes_parts(), pk=comparison.pk).update(updated_at=timezone.now())
+        queued = bool(going) or _requeue(comparison, Q(state__in=(State.DONE, State.FAILED, State.INTERRUPTED)))
+        if not queued or not spread.requeue_part(comparison, n):
+            raise Refusal("part_not_retryable", HTTPStatus.CONFLICT, n=n, state=part.state)
+        if not going:
+            ring_when_ready(comparison)
+    spread.advance(comparison.pk)
+    comparison.refresh_from_db()
+    return comparison
+
+
+def _requeue(comparison: Comparison, which: Q) -> bool:
+    """Back to the state of one that nobody has claimed yet, if it is one of ``which``."""
+    queued = Comparison.objects.filter(which, pk=comparison.pk).update(
+        state=State.QUEUED,
+        phase=Phase.WHOLE,
+        tries=0,
+        error=None,
+        progress={},
+        cancel_requested_at=None,
+        rung_at=None,
+        finished_at=None,
+        updated_at=timezone.now(),
+        **NO_VERDICT,
+    )
+    comparison.refresh_from_db()
+    return bool(queued)
+
+
 def _retryable() -> Q:
-    failed = Part.objects.filter(comparison=OuterRef("pk"), state=Part.State.FAILED)
-    return Q(state__in=Comparison.RETRYABLE) | Q(Exists(failed), state=State.DONE)
+    failed = [Exists(model._default_manager.filter(comparison=OuterRef("pk"), state=model.FAILED)) for model in spread.PIECES]
+    return Q(state__in=Comparison.RETRYABLE) | (Q(state=State.DONE) & Q(*failed, _connector=Q.OR))
+
+
+def _takes_parts() -> Q:
+    """Comparisons that a part may still join."""
+    before_reduction = Q(state=State.RUNNING, phase__in=(Phase.WHOLE, Phase.PARTS), cancel_requested_at__isnull=True)
+    return Q(state=State.QUEUED) | before_reduction
 
 
 def delete(comparison: Comparison) -> None:

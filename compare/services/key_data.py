@@ -1,4 +1,4 @@
-"""The key data of a finished comparison, as files that can be sent."""
+"""The key data of a comparison, as files that can be sent: as soon as they are compared, whatever the parts do."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from compare.engine.errors import DumpError
-from compare.models import Comparison
+from compare.models import Comparison, Loop
 from compare.services import storage
 from compare.services.refusals import Refusal
 
-FOLDER, OVERVIEW = "key_data", "overview.json"
+FOLDER, OVERVIEW, LOOP = "key_data", "overview.json", "loop.json"
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,11 @@ class KeyDataFiles:
     left: Path
     right: Path
     etag: str
+
+    @property
+    def loop(self) -> Path:
+        """What the run verdict will say of them."""
+        return self.result / FOLDER / LOOP
 
     @property
     def overview(self) -> Path:
@@ -46,11 +51,27 @@ class KeyDataFiles:
 
 
 def find(comparison: Comparison) -> KeyDataFiles:
-    """Where they are. Refuses with ``not_ready`` before the comparison is done, ``no_key_data`` where neither run holds any."""
-    if comparison.state != Comparison.State.DONE:
-        raise Refusal("not_ready", HTTPStatus.CONFLICT)
-    result = storage.result(comparison)
-    if not (result / FOLDER / OVERVIEW).is_file():
+    """Where they are. Refuses with ``not_ready`` before they are compared, with their own error where that failed, with ``no_key_data``
+    where neither run holds any.
+    """
+    files = find_loop(comparison)
+    if not files.overview.is_file():
         raise Refusal("no_key_data", HTTPStatus.CONFLICT)
-    etag = f'"{comparison.pk}.{comparison.attempt}.keydata"'
-    return KeyDataFiles(result, storage.columns(comparison.left), storage.columns(comparison.right), etag)
+    return files
+
+
+def find_loop(comparison: Comparison) -> KeyDataFiles:
+    """The same with what was found in configurations alone."""
+    row: Loop | None = getattr(comparison, "loop", None)
+    if row is not None and row.error is not None:
+        raise Refusal(row.error["code"], HTTPStatus.CONFLICT, **row.error["params"])
+    if comparison.state != Comparison.State.DONE and (row is None or row.state != Loop.State.DONE):
+        raise Refusal("not_ready", HTTPStatus.CONFLICT)
+    etag = f'"{comparison.pk}.{comparison.attempt if row is None else row.attempt}.keydata"'
+    return KeyDataFiles(storage.result(comparison), storage.columns(comparison.left), storage.columns(comparison.right), etag)
+
+
+def state(comparison: Comparison) -> dict[str, Any] | None:
+    """How far they are, ``{state, error}``; None where neither run holds any, or no worker has looked yet, or one worker does it all."""
+    row: Loop | None = getattr(comparison, "loop", None)
+    return None if row is None else {"state": row.state, "error": row.error}

@@ -15,8 +15,8 @@ HARD_CANCEL = timedelta(seconds=5)
 # How often a run is read before it is given up, where its worker dies each time: it may be the dump that kills.
 RUN_ATTEMPTS = 2
 
-# How often a part is compared, or the parts of a comparison are reduced, before it is given up, where the worker dies each time.
-PART_TRIES = 3
+# How often a piece of a comparison is tried, or its pieces are reduced, before it is given up, where the worker dies each time.
+PIECE_TRIES = 3
 
 # How many messages of one comparison's parts wait on the broker at the same time. Enough that no worker waits for the next one, few enough
 # that two large comparisons take turns.

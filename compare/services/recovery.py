@@ -16,7 +16,7 @@ from django.db.models import Count, Q
 from django.utils import timezone
 
 from compare.engine.errors import Cancelled
-from compare.models import Comparison, Export, Job, Part, Run, Task
+from compare.models import Comparison, Export, Job, Loop, Part, Run, Task
 from compare.services import broker, comparisons, exports, limits, runs, spread, storage, uploads, work
 from compare.services.refusals import problem
 from compare.services.summary import NO_VERDICT
@@ -40,19 +40,21 @@ def resend_unclaimed() -> int:
         *Comparison.objects.filter(broker.unrung(), broker.REDUCTION),
         *Export.objects.filter(broker.unrung(), state=Export.State.QUEUED).order_by("created_at"),
     ]
+    loops = list(Loop.objects.filter(broker.unrung(), state=Loop.State.QUEUED, comparison__in=in_parts))
     parts = list(
         Part.objects.filter(broker.unrung(), state=Part.State.QUEUED, rung_at__isnull=False, comparison__in=in_parts).order_by("n")
     )
-    lost = len(rows) + len(parts)
+    lost = len(rows) + len(loops) + len(parts)
     if not lost or (broker.waiting() or 0) - _just_rung() >= lost:
         return 0
     sizes = dict(Comparison.objects.filter(pk__in={part.comparison_id for part in parts}).values_list("pk").annotate(Count("parts")))
-    return sum(broker.ring(row) for row in rows) + sum(broker.ring(part, spread.priority(sizes[part.comparison_id])) for part in parts)
+    taken = [broker.ring(row) for row in rows] + [broker.ring(loop, broker.LATER) for loop in loops]
+    return sum(taken) + sum(broker.ring(part, spread.priority(sizes[part.comparison_id])) for part in parts)
 
 
 def _just_rung() -> int:
     """Rows that wait and whose messages may still be on the broker."""
-    models: tuple[type[Task], ...] = (Run, Comparison, Part, Export)
+    models: tuple[type[Task], ...] = (Run, Comparison, Part, Loop, Export)
     return sum(model._default_manager.filter(~broker.unrung(), state=model.QUEUED).count() for model in models)
 
 
@@ -62,21 +64,21 @@ def reap_interrupted() -> None:
         run_lost(run, "worker_lost")
     for comparison in Comparison.objects.filter(silent() | deaf(), state=Comparison.WORKING):
         comparison_lost(comparison, "worker_lost")
-    for part in Part.objects.filter(silent(), state=Part.WORKING).select_related("comparison"):
-        spread.part_lost(part, "worker_lost")
-    end_deaf_parts()
+    for piece in spread.pieces(silent(), state=Part.WORKING):
+        spread.piece_lost(piece, "worker_lost")
+    end_deaf_pieces()
     for export in Export.objects.select_related("comparison").filter(silent(), state=Export.WORKING):
         exports.lost(export, "worker_lost")
     uploads.reap_idle()
 
 
-def end_deaf_parts() -> None:
-    """End the processes that go on with a part long after it was cancelled: somebody else waits for them."""
-    deaf_parts = Part.objects.filter(state=Part.State.CANCELLED, finished_at__lt=timezone.now() - limits.HARD_CANCEL).exclude(task_id="")
-    for part in deaf_parts.select_related("comparison"):
-        broker.kill(part.task_id)
-        Part.objects.filter(pk=part.pk, task_id=part.task_id).update(task_id="")
-        storage.clear_part_attempt(part.comparison, part.n, part.attempt)
+def end_deaf_pieces() -> None:
+    """End the processes that go on with a piece long after it was cancelled: somebody else waits for them."""
+    long_ago = timezone.now() - limits.HARD_CANCEL
+    for piece in spread.pieces(~Q(task_id=""), state=Part.State.CANCELLED, finished_at__lt=long_ago):
+        broker.kill(piece.task_id)
+        type(piece)._default_manager.filter(pk=piece.pk, task_id=piece.task_id).update(task_id="")
+        storage.clear_piece_attempt(piece)
 
 
 def look_at(comparison: Comparison) -> Comparison:
@@ -93,8 +95,8 @@ def look_at(comparison: Comparison) -> Comparison:
     ):
         comparison_lost(comparison, "worker_lost")
     if comparison.state == Comparison.WORKING and comparison.phase == Comparison.Phase.PARTS:
-        for part in Part.objects.filter(silent(), comparison=comparison, state=Part.WORKING).select_related("comparison"):
-            spread.part_lost(part, "worker_lost")
+        for piece in spread.pieces(silent(), comparison=comparison, state=Part.WORKING):
+            spread.piece_lost(piece, "worker_lost")
     return comparison
 
 
@@ -185,7 +187,7 @@ def _fail_with_its_run(comparison: Comparison) -> None:
 def _make_room_for(job: Job) -> None:
     """What was rung for and waits all the same may wait for parts that go on after their cancel: no worker is free to find out."""
     if job.rung_at is not None:
-        end_deaf_parts()
+        end_deaf_pieces()
 
 
 def _is_due(job: Job) -> bool:

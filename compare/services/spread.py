@@ -1,8 +1,9 @@
-"""A comparison of several parts, spread over workers: each part is a row and a message of its own, the last one to end has them reduced.
+"""A comparison of several parts, spread over workers: each piece is a row and a message of its own, the last one to end has them reduced.
 
-    run_comparison   plans: a row a part, then no worker holds the comparison any more (phase ``parts``)
+    run_comparison   plans: a row a part, one for the key data, then no worker holds the comparison any more (phase ``parts``)
     compare_part     claims one part, compares it, publishes its folder; whoever claims or ends a part rings for the next
-    reduce_parts     once, when no part is left: the verdict over those that succeeded, naming those that did not
+    compare_loop     the same for key data and configurations, which need no part: they are there while the parts are being compared
+    reduce_parts     once, when no piece is left: the verdict over those that succeeded, naming those that did not
 
 Few messages of one comparison wait at the same time (``limits.PARTS_AHEAD``), behind everything that is not a part, those of large
 comparisons behind those of small ones: who comes with two dumps while 960 parts are being compared waits for the part that a worker has
@@ -13,10 +14,11 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db import transaction
 from django.db.models import Count, F, Q
@@ -24,7 +26,7 @@ from django.utils import timezone
 
 from compare.engine.errors import Cancelled
 from compare.engine.options import Options
-from compare.models import Comparison, Export, Part, Run
+from compare.models import Comparison, Export, Loop, Part, Piece, Run
 from compare.services import broker, limits, storage, work
 from compare.services.refusals import problem
 from compare.services.summary import NO_VERDICT, summary
@@ -35,6 +37,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 State, Phase = Comparison.State, Comparison.Phase
+
+PIECES: tuple[type[Loop | Part], ...] = (Loop, Part)
+AnyPiece = TypeVar("AnyPiece", Loop, Part)
 
 ONE_SIDED = Q(verdict__endswith="_only")
 
@@ -76,8 +81,11 @@ def begin(comparison: Comparison, attempt: work.Attempt, plan: Plan) -> None:
         known = Part.objects.filter(comparison=comparison)
         if [_place(part) for part in known] != [_place(part) for part in rows]:
             known.delete()
+            Loop.objects.filter(comparison=comparison).delete()
             storage.remove(storage.result(comparison))
             Part.objects.bulk_create(rows)
+        if plan.looped:
+            Loop.objects.get_or_create(comparison=comparison)
     advance(comparison.pk)
 
 
@@ -93,7 +101,7 @@ def record(comparison: Comparison, attempt: work.Attempt, plan: Plan, verdict: d
 
 
 def advance(comparison_id: str) -> None:
-    """Say how far a spread comparison is, ring for the parts that come next, and when all have ended for their reduction."""
+    """Say how far a spread comparison is, ring for the pieces that come next, and when all have ended for their reduction."""
     parts = Part.objects.filter(~ONE_SIDED, comparison=comparison_id)
     counts = parts.aggregate(
         all=Count("pk"),
@@ -112,10 +120,13 @@ def advance(comparison_id: str) -> None:
     spread = Comparison.objects.filter(pk=comparison_id, state=State.RUNNING, phase=Phase.PARTS)
     if not spread.update(progress=progress, updated_at=timezone.now()):
         return
-    if not counts["queued"] + counts["running"]:
+    loop = Loop.objects.filter(comparison=comparison_id, state__in=Loop.UNFINISHED).first()
+    if loop is None and not counts["queued"] + counts["running"]:
         if spread.update(phase=Phase.REDUCE, rung_at=None, updated_at=timezone.now()):
             broker.ring(Comparison.objects.get(pk=comparison_id))
         return
+    if loop is not None and loop.state == Loop.State.QUEUED and loop.rung_at is None:
+        broker.ring(loop, broker.LATER)  # a glance at the whole run: before the parts of large comparisons
     unrung = parts.filter(state=Part.State.QUEUED, rung_at__isnull=True).order_by("tries", "n")
     for part in unrung[: max(0, limits.PARTS_AHEAD - counts["waiting"])]:
         if not broker.ring(part, priority(counts["all"])):
@@ -129,41 +140,69 @@ def priority(parts: int) -> int:
 
 def compare(part_id: int, task_id: str, worker: str) -> None:
     """The worker's part: claim, compare, publish. Does nothing when somebody else has it or nobody wants it any more."""
-    attempt = work.claim(Part, part_id, task_id, worker=worker[:200], tries=F("tries") + 1)
-    if attempt is None:
-        return
-    part = Part.objects.get(pk=part_id)
-    comparison = Comparison.objects.with_sides().get(pk=part.comparison_id)
-    making = storage.part_attempt(comparison, part.n, attempt.number)
-    advance(comparison.pk)
 
-    def action(pulse: work.Pulse) -> None:
+    def work_on(part: Part, making: Path, pulse: work.Pulse) -> dict[str, Any]:
         from compare.engine import pipeline
 
-        document = pipeline.compare_part(plan_of(comparison), part.n, making, pulse.progress, lambda _: None)
+        document = pipeline.compare_part(plan_of(part.comparison), part.n, making, pulse.progress, lambda _: None)
+        return {"verdict": document["verdict"]}
+
+    _take(Part, part_id, task_id, worker, work_on)
+
+
+def compare_loop(loop_id: int, task_id: str, worker: str) -> None:
+    """The same for key data and configurations."""
+
+    def work_on(loop: Loop, making: Path, pulse: work.Pulse) -> dict[str, Any]:
+        from compare.engine import pipeline
+
+        pipeline.compare_loop(plan_of(loop.comparison), making)
+        return {}
+
+    _take(Loop, loop_id, task_id, worker, work_on)
+
+
+def _take(
+    model: type[AnyPiece], pk: int, task_id: str, worker: str, work_on: Callable[[AnyPiece, Path, work.Pulse], dict[str, Any]]
+) -> None:
+    """Claim a piece, have it made in a folder of this attempt, and publish it together with the row that says *done* and the fields that
+    ``work_on`` returns.
+    """
+    attempt = work.claim(model, pk, task_id, worker=worker[:200], tries=F("tries") + 1)
+    if attempt is None:
+        return
+    rows = model._default_manager
+    piece = rows.get(pk=pk)
+    piece.comparison = Comparison.objects.with_sides().get(pk=piece.comparison_id)
+    making = storage.piece_attempt(piece, attempt.number)
+    advance(piece.comparison.pk)
+
+    def action(pulse: work.Pulse) -> None:
+        fields = work_on(piece, making, pulse)
         with transaction.atomic():
-            attempt.settle(Part.State.DONE, verdict=document["verdict"], error=None)
-            storage.publish(making, storage.part_result(comparison, part.n))
+            attempt.settle(Piece.State.DONE, error=None, **fields)
+            storage.publish(making, storage.piece_result(piece))
 
     try:
         error = work.perform(attempt, action)
         if error is not None:
-            attempt.settle(Part.State.FAILED, error=error)
+            attempt.settle(Piece.State.FAILED, error=error)
     except Cancelled:
         # Nobody needs to end this process any more.
-        Part.objects.filter(pk=part_id, attempt=attempt.number, state=Part.State.CANCELLED).update(task_id="")
+        rows.filter(pk=pk, attempt=attempt.number, state=Piece.State.CANCELLED).update(task_id="")
     finally:
         storage.end_attempt(making)
-    advance(comparison.pk)
+    advance(piece.comparison.pk)
 
 
 def reduce(comparison_id: str, task_id: str) -> None:
-    """The worker's part when the parts have ended: their verdict, from the documents that they left."""
+    """The worker's part when all pieces have ended: their verdict, from what they left."""
     attempt = work.claim(Comparison, comparison_id, task_id, broker.REDUCTION, phase=Phase.REDUCING, tries=F("tries") + 1)
     if attempt is None:
         return
     comparison = Comparison.objects.with_sides().get(pk=comparison_id)
     parts = Part.objects.filter(~ONE_SIDED, comparison=comparison)
+    failures = {part.n: part.error or {} for part in parts.filter(state=Part.State.FAILED)}
 
     def action(pulse: work.Pulse) -> None:
         from compare.engine import pipeline
@@ -172,7 +211,12 @@ def reduce(comparison_id: str, task_id: str) -> None:
             part.n: json.loads((storage.part_result(comparison, part.n) / "verdict.json").read_bytes())
             for part in parts.filter(state=Part.State.DONE)
         }
-        verdict = pipeline.reduce_parts(plan_of(comparison), documents, failures, storage.result(comparison))
+        plan = plan_of(comparison)
+        loop = _loop(comparison, plan)
+        if not documents and loop["verdict"] in (None, "not_comparable"):  # nothing came out: no part, and no table
+            attempt.settle(State.FAILED, phase=Phase.WHOLE, error=next(iter(failures.values())), **NO_VERDICT)
+            return
+        verdict = pipeline.reduce_parts(plan, documents, failures, loop)
         Export.objects.filter(comparison=comparison).delete()  # of the verdict before a retry
         storage.remove(storage.exports(comparison))
         with transaction.atomic():
@@ -181,14 +225,27 @@ def reduce(comparison_id: str, task_id: str) -> None:
                 storage.result(comparison) / "verdict.json", json.dumps(verdict, ensure_ascii=False, allow_nan=False).encode("utf-8")
             )
 
-    failures = {part.n: part.error or {} for part in parts.filter(state=Part.State.FAILED)}
     with suppress(Cancelled):  # it was cancelled, deleted, or given to somebody else
-        if len(failures) == parts.count():
-            error: dict[str, Any] | None = next(iter(failures.values()))
-        else:
-            error = work.perform(attempt, action)
+        if pieces(comparison=comparison, state__in=Piece.UNFINISHED):
+            # Somebody had a part tried again between the end of the last one and this reduction.
+            attempt.write(phase=Phase.PARTS, task_id="", rung_at=None)
+            advance(comparison_id)
+            return
+        error = work.perform(attempt, action)
         if error is not None:
             attempt.settle(State.FAILED, phase=Phase.WHOLE, error=error, **NO_VERDICT)
+
+
+def _loop(comparison: Comparison, plan: Plan) -> dict[str, Any]:
+    """What key data and configurations came to."""
+    from compare.engine import pipeline
+
+    row = Loop.objects.filter(comparison=comparison).first()
+    folder = storage.key_data(comparison)
+    if row is None:  # neither run holds any, or the parts were planned before loops were pieces of their own
+        storage.remove(folder)
+        return pipeline.compare_loop(plan, folder)
+    return pipeline.read_loop_document(folder) if row.state == Loop.State.DONE else pipeline.failed_loop(row.error or {})
 
 
 def stop(comparison: Comparison) -> None:
@@ -197,36 +254,51 @@ def stop(comparison: Comparison) -> None:
     with transaction.atomic():
         spread = Comparison.objects.filter(pk=comparison.pk, state=State.RUNNING).exclude(phase=Phase.WHOLE)
         spread.update(state=State.CANCELLED, phase=Phase.WHOLE, finished_at=now, updated_at=now, **NO_VERDICT)
-        cancel_parts(comparison)
+        cancel_pieces(comparison)
     comparison.refresh_from_db()
 
 
-def cancel_parts(comparison: Comparison) -> None:
-    """``task_id`` stays where a process works on a part, until it has heard."""
+def cancel_pieces(comparison: Comparison) -> None:
+    """``task_id`` stays where a process works on a piece, until it has heard."""
     now = timezone.now()
-    parts = Part.objects.filter(comparison=comparison)
-    parts.filter(state=Part.State.QUEUED).update(state=Part.State.CANCELLED, task_id="", finished_at=now, updated_at=now)
-    parts.filter(state=Part.State.RUNNING).update(state=Part.State.CANCELLED, finished_at=now, updated_at=now)
+    for model in PIECES:
+        rows = model._default_manager.filter(comparison=comparison)
+        rows.filter(state=Piece.State.QUEUED).update(state=Piece.State.CANCELLED, task_id="", finished_at=now, updated_at=now)
+        rows.filter(state=Piece.State.RUNNING).update(state=Piece.State.CANCELLED, finished_at=now, updated_at=now)
 
 
 def requeue(comparison: Comparison) -> None:
-    """Queue the parts again that did not come out, and no others."""
-    Part.objects.filter(comparison=comparison, state__in=Part.RETRYABLE).update(
-        state=Part.State.QUEUED, tries=0, error=None, progress={}, task_id="", rung_at=None, finished_at=None, updated_at=timezone.now()
-    )
+    """Queue the pieces again that did not come out, and no others."""
+    for model in PIECES:
+        model._default_manager.filter(comparison=comparison, state__in=Piece.RETRYABLE).update(**_afresh())
 
 
-def part_lost(part: Part, code: str, **params: Any) -> None:
-    """The worker of a part is gone: somebody else takes it, but not for ever, for it may be the part that kills."""
-    attempt = work.Attempt(Part, part.pk, part.attempt)
-    log.warning("attempt %d of part %d of comparison %s ended without a word: %s", part.attempt, part.n, part.comparison_id, code)
+def requeue_part(comparison: Comparison, n: int) -> bool:
+    """Queue one failed part again; False where it did not fail."""
+    return bool(Part.objects.filter(comparison=comparison, n=n, state=Part.State.FAILED).update(**_afresh()))
+
+
+def _afresh() -> dict[str, Any]:
+    queued = {"state": Piece.State.QUEUED, "tries": 0, "error": None, "progress": {}, "task_id": "", "rung_at": None}
+    return {**queued, "finished_at": None, "updated_at": timezone.now()}
+
+
+def pieces(*conditions: Q, **fields: Any) -> list[Loop | Part]:
+    """Of all spread comparisons, or those asked for."""
+    return [piece for model in PIECES for piece in model._default_manager.filter(*conditions, **fields).select_related("comparison")]
+
+
+def piece_lost(piece: Loop | Part, code: str, **params: Any) -> None:
+    """The worker of a piece is gone: somebody else takes it, but not for ever, for it may be the piece that kills."""
+    attempt = work.Attempt(type(piece), piece.pk, piece.attempt)
+    log.warning("attempt %d of %s of comparison %s ended without a word: %s", piece.attempt, piece, piece.comparison.pk, code)
     with suppress(Cancelled):  # somebody else settled it
-        if part.tries < limits.PART_TRIES and code != "time_limit":
-            attempt.write(state=Part.State.QUEUED, progress={}, rung_at=None, task_id="")
+        if piece.tries < limits.PIECE_TRIES and code != "time_limit":
+            attempt.write(state=Piece.State.QUEUED, progress={}, rung_at=None, task_id="")
         else:
-            attempt.settle(Part.State.FAILED, error=problem(code, _name(part), **params))
-        storage.clear_part_attempt(part.comparison, part.n, part.attempt)
-    advance(part.comparison_id)
+            attempt.settle(Piece.State.FAILED, error=problem(code, _name(piece), **params))
+        storage.clear_piece_attempt(piece)
+    advance(piece.comparison.pk)
 
 
 def reduction_lost(comparison: Comparison, code: str, **params: Any) -> None:
@@ -234,7 +306,7 @@ def reduction_lost(comparison: Comparison, code: str, **params: Any) -> None:
     attempt = work.Attempt(Comparison, comparison.pk, comparison.attempt)
     log.warning("attempt %d of comparison %s, its reduction, ended without a word: %s", comparison.attempt, comparison.pk, code)
     with suppress(Cancelled):  # somebody else settled it
-        if comparison.tries < limits.PART_TRIES and code != "time_limit":
+        if comparison.tries < limits.PIECE_TRIES and code != "time_limit":
             attempt.write(phase=Phase.REDUCE, rung_at=None, task_id="")
             broker.ring(Comparison.objects.get(pk=comparison.pk))
         else:
@@ -255,6 +327,8 @@ def _place(part: Part) -> tuple[int, str | None, int | None, bool]:
     return part.n, part.stage, part.step, part.verdict.endswith("_only")
 
 
-def _name(part: Part) -> str:
-    step = "" if part.step is None else f"step {part.step}"
-    return " ".join(word for word in (part.stage, step) if word) or f"part {part.n}"
+def _name(piece: Loop | Part) -> str:
+    if not isinstance(piece, Part):
+        return "key data"
+    step = "" if piece.step is None else f"step {piece.step}"
+    return " ".join(word for word in (piece.stage, step) if word) or f"part {piece.n}"

@@ -4,9 +4,10 @@ uploads/<slug>.part              bytes that are still arriving
 uploads/incoming/                multipart files, until they are blobs
 blobs/<2>/<sha256>               content
 runs/<slug>/columns/             what the engine read
-comparisons/<slug>/result/       what the engine found; served as it is. parts/<n>/ of a spread comparison appear one by one
+comparisons/<slug>/result/       what the engine found; served as it is. parts/<n>/ and key_data/ of a spread comparison appear one by one
 comparisons/<slug>/exports/      reports, tables, mappings made of it when somebody asked
-…/<slug>/attempt-<n>.tmp/        an attempt in the making; a rename publishes it (attempt-part-<n>-<attempt>.tmp/: of a part)
+…/<slug>/attempt-<n>.tmp/        an attempt in the making; a rename publishes it
+…/<slug>/attempt-part-<n>-<attempt>.tmp/, attempt-loop-<attempt>.tmp/     the same of a piece of a spread comparison
 comparisons/<slug>/attempt-<n>.verdict.json    the verdict, known before the tree is written
 """
 
@@ -22,7 +23,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db.models import Model
 
-from compare.models import Blob, Comparison, Job, Run, Upload
+from compare.models import Blob, Comparison, Job, Part, Piece, Run, Upload
 
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -71,9 +72,19 @@ def part_result(comparison: Comparison, n: int) -> Path:
     return result(comparison) / "parts" / str(n)
 
 
-def part_attempt(comparison: Comparison, n: int, number: int) -> Path:
-    """Where attempt ``number`` builds part ``n``."""
-    return job(comparison) / f"attempt-part-{n}-{number}.tmp"
+def key_data(comparison: Comparison) -> Path:
+    """What the engine found in key data and configurations."""
+    return result(comparison) / "key_data"
+
+
+def piece_result(piece: Piece) -> Path:
+    """Where a piece of a spread comparison is published."""
+    return part_result(piece.comparison, piece.n) if isinstance(piece, Part) else key_data(piece.comparison)
+
+
+def piece_attempt(piece: Piece, number: int) -> Path:
+    """Where attempt ``number`` builds it."""
+    return job(piece.comparison) / f"attempt-{_piece(piece)}-{number}.tmp"
 
 
 def exports(comparison: Comparison) -> Path:
@@ -98,9 +109,9 @@ def clear_attempt(row: Job) -> None:
         remove(left_over)
 
 
-def clear_part_attempt(comparison: Comparison, n: int, number: int) -> None:
-    """Remove what one attempt at a part left when it died."""
-    for left_over in _attempts(job(comparison), f"part-{n}-{number}"):
+def clear_piece_attempt(piece: Piece) -> None:
+    """Remove what the present attempt at a piece left when it died."""
+    for left_over in _attempts(job(piece.comparison), f"{_piece(piece)}-{piece.attempt}"):
         remove(left_over)
 
 
@@ -178,6 +189,10 @@ def free_bytes() -> int:
 def _attempts(folder: Path, number: int | str = "*") -> list[Path]:
     # The engine builds in a hidden folder beside its destination.
     return [*folder.glob(f"attempt-{number}.*"), *folder.glob(f".attempt-{number}.*")]
+
+
+def _piece(piece: Piece) -> str:
+    return f"part-{piece.n}" if isinstance(piece, Part) else "loop"
 
 
 def _made(folder: Path) -> Path:

@@ -38,7 +38,7 @@ def test_a_link_changes_nothing(api, link):
     url = f"/api/v1/comparisons/{link}/"
     assert api.patch(url, {"name": "mine"}, format="json").status_code == 404
     assert api.delete(url).status_code == 404
-    for inner in ("cancel/", "retry/", "shares/"):
+    for inner in ("cancel/", "retry/", "parts/0/retry/", "shares/"):
         assert api.post(url + inner).status_code == 404
 
 

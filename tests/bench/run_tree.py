@@ -33,9 +33,13 @@ class RunTree:
         return self.stages * self.steps
 
 
-def write_run_tree(archive: Path, tree: RunTree, drifted: tuple[str, int] | None = None) -> Path:
-    """``drifted``: the stage and step in which every layer from the second on differs by two percent."""
+def write_run_tree(archive: Path, tree: RunTree, drifted: tuple[str, int] | None = None, loop: Path | None = None) -> Path:
+    """``drifted``: the stage and step in which every layer from the second on differs by two percent. ``loop``: an archive of a real run,
+    whose key data and configuration stand beside the dumps.
+    """
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as out:
+        if loop is not None:
+            _copy_loop(loop, out)
         for stage in STAGES[: tree.stages]:
             for step in range(tree.steps):
                 factor = 1.02 if drifted == (stage, step) else 1.0
@@ -44,6 +48,13 @@ def write_run_tree(archive: Path, tree: RunTree, drifted: tuple[str, int] | None
                     out.writestr(f"{stage}/step{step}/rank{rank}/dump.json", dump)
                     out.writestr(f"{stage}/step{step}/rank{rank}/construct.json", construct)
     return archive
+
+
+def _copy_loop(run: Path, out: zipfile.ZipFile) -> None:
+    with zipfile.ZipFile(run) as held:
+        for name in held.namelist():
+            if name.startswith("data/") or name == "configurations.json":
+                out.writestr(name, held.read(name))
 
 
 def _dump(tree: RunTree, step: int, factor: float) -> tuple[str, str]:

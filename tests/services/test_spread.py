@@ -31,19 +31,6 @@ def trees(tmp_path_factory) -> tuple[bytes, bytes]:
 
 
 @pytest.fixture
-def rung(monkeypatch) -> list[tuple[str, str | int, int]]:
-    """(task, row, priority) of the messages that the broker took; the broker of these tests is a list."""
-    taken: list[tuple[str, str | int, int]] = []
-
-    def send(name, *, args, priority, **_):
-        taken.append((name.rpartition(".")[2], args[0], priority))
-
-    monkeypatch.setattr(broker.current_app, "send_task", send)
-    monkeypatch.setattr(broker, "waiting", lambda: 0)
-    return taken
-
-
-@pytest.fixture
 def comparison(trees, rung) -> Comparison:
     sides = [uploaded_run(content, f"{name}.zip") for name, content in zip(("left", "right"), trees, strict=True)]
     for run in sides:
@@ -279,10 +266,10 @@ def test_a_comparison_whose_parts_all_failed_failed(planned):
 
 def test_a_part_that_kills_its_workers_fails_after_some_tries_and_comes_after_the_others(planned, rung):
     poison = rows(planned)[0]
-    for n in range(limits.PART_TRIES):
+    for n in range(limits.PIECE_TRIES):
         assert work.claim(Part, poison.pk, f"t{n}", tries=n + 1) is not None
         poison.refresh_from_db()
-        spread.part_lost(poison, "worker_killed")
+        spread.piece_lost(poison, "worker_killed")
         poison.refresh_from_db()
     assert (poison.state, poison.error["code"]) == ("failed", "worker_killed")
     compare_all(planned)
@@ -294,7 +281,7 @@ def test_a_part_that_kills_its_workers_fails_after_some_tries_and_comes_after_th
 def test_a_silent_part_is_taken_by_somebody_else(planned, rung):
     part = rows(planned)[0]
     work.claim(Part, part.pk, "dead", tries=1)
-    left_over = storage.part_attempt(planned, 0, 1).with_name(f".attempt-part-{part.n}-1.tmp.77.tmp")
+    left_over = storage.piece_attempt(part, 1).with_name(f".attempt-part-{part.n}-1.tmp.77.tmp")
     left_over.mkdir(parents=True)
     Part.objects.filter(pk=part.pk).update(heartbeat_at=ago(31))
     rung.clear()

@@ -24,7 +24,7 @@ SIDES = ("left", "right")
 def loop_document(
     comparison: KeyDataComparison, configurations: tuple[Configuration | None, Configuration | None], parts: Sequence[Part]
 ) -> JsonObject:
-    """Everything but the parts, as plain JSON: it is made once and kept until the parts are there.
+    """Everything but the parts, as plain JSON: it is made once, by a worker of its own where several share a comparison.
 
     ``verdict``: identical, consistent (tables on one side only, or not read), diverged; None where no table is on both sides. ``first``:
     the table that parts first with the kind of stage that makes it and what that means, None where none does.
@@ -61,6 +61,7 @@ def loop_document(
         "verdict": _word(comparison),
         "first": _first(comparison),
         "tables": sum(len(key.pairs) for key in comparison.keys),
+        "error": None,
         "configurations": changed,
         "preconditions": preconditions(*configurations),
         "key_data": keys,
@@ -68,6 +69,18 @@ def loop_document(
         "drift": [drift.document() for drift in (*drifts, *probabilities)],
         "findings": [finding.document() for finding in findings],
     }
+
+
+def failed_loop(error: JsonObject) -> JsonObject:
+    """In place of ``loop_document`` where that could not be made: what was not compared must not pass for equal."""
+    said = error.get("message") or error.get("code") or ""
+    finding = Finding(
+        "key_data_failed",
+        "error",
+        both(f"Key data and configurations could not be compared: {said}", f"关键数据与配置未能比较：{said}"),
+        evidence={"error": error},
+    )
+    return {"verdict": "not_comparable", "first": None, "tables": 0, "error": error, "measure_s": 0.0, "findings": [finding.document()]}
 
 
 def stage_of(key: str, parts: Sequence[Part]) -> str | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from compare.engine.diagnose.findings import Finding
 from compare.engine.diagnose.run_drift import Drift, stage_drifts
 from compare.engine.diagnose.verdict import SideFacts, finite
-from compare.engine.diagnose.words import Text, both, short
+from compare.engine.diagnose.words import Text, both, counted, short
 from compare.engine.loop import stage_kind
 from compare.engine.model import JsonObject
 from compare.engine.parts import Part, PartKey, StagePair
@@ -54,11 +54,12 @@ def run_verdict(
         "schema": SCHEMA,
         **sides,
         "verdict": word,
-        "headline": _with_failures(_headline(word, rows, judged, first, loop), [row for row in rows if row["state"] == "failed"]),
+        "headline": _with_failures(_headline(word, rows, judged, first, loop), rows, loop),
         "first": first,
         "configurations": loop.get("configurations", []),
         "preconditions": loop.get("preconditions", []),
         "key_data": loop.get("key_data", []),
+        "key_data_error": loop.get("error"),
         "checks": loop.get("checks", []),
         "stage_pairs": [_stages(pair, rows) for pair in stages],
         "drift": [*loop.get("drift", []), *(drift.document() for drift in drifts)],
@@ -104,7 +105,7 @@ def _word(words: Sequence[str], tables: str | None) -> str:
     compared = [word for word in words if not word.endswith("_only")]
     if "diverged" in compared or tables == "diverged":
         return "diverged"
-    if not (compared or tables) or "not_comparable" in compared:  # what could not be compared must not hide behind what could
+    if not (compared or tables) or "not_comparable" in (*compared, tables):  # what could not be compared must not hide behind what could
         return "not_comparable"
     return "identical" if all(word == "identical" for word in (*words, tables or "identical")) else "consistent"
 
@@ -220,38 +221,57 @@ def _headline(word: str, rows: Sequence[JsonObject], judged: Sequence[JsonObject
     if first is not None and first["key_data"] is not None:
         return _table_headline(first, loop["first"])
     if first is not None:
-        stage = f"{first['stage']}, " if first["stage"] else ""
-        module = short(first["module"] or "(root)")
+        stage, step, module = first["stage"], first["step"], short(first["module"] or "(root)")
+        when = both("", "") if step is None else both(f"step {step}", f"第 {step} 步")
         return both(
-            f"First divergence: {stage}step {first['step']}, {module}",
-            f"首个差异：{stage.replace(', ', '，')}第 {first['step']} 步，{module}",
+            "First divergence: " + ", ".join(word for word in (stage, when["en"], module) if word),
+            "首个差异：" + "，".join(word for word in (stage, when["zh"], module) if word),
         )
+    tables = _tables(loop)
     if word == "not_comparable":
         if not compared and judged:
             more = both(f"; so are all {len(rows)} parts", f"；全部 {len(rows)} 个部分都是如此") if len(rows) > 1 else both("", "")
             said: Text = judged[0]["headline"]
             return both(said["en"] + more["en"], said["zh"] + more["zh"])
+        if not compared and tables:
+            return both(
+                f"Not comparable — of the runs only {counted(tables, 'key-data table')} could be compared, and no number in "
+                f"{'it' if tables == 1 else 'them'} differs",
+                f"无法比较 — 两次运行中只比较了 {tables} 个关键数据表，其中没有不同的数值",
+            )
         if not compared:
             return both(
                 "Not comparable — no part is on both sides, or none could be compared", "无法比较 — 没有两侧共有的部分，或都无法比较"
             )
+        if not apart:  # the key data could not be compared
+            return both(
+                f"Not comparable — {counted(len(compared), 'part')} compared, nothing beyond noise",
+                f"无法比较 — 比较了 {len(compared)} 个部分，没有超出噪声的差异",
+            )
         return both(
-            f"Not comparable — {apart} of {len(rows)} parts could not be compared; the other {len(compared)} show nothing beyond noise",
+            f"Not comparable — {apart} of {len(rows)} parts could not be compared; the other {len(compared)} "
+            f"{'shows' if len(compared) == 1 else 'show'} nothing beyond noise",
             f"无法比较 — {len(rows)} 个部分中有 {apart} 个无法比较；其余 {len(compared)} 个没有超出噪声的差异",
         )
     word_said = {"identical": both("Identical", "完全一致"), "consistent": both("Consistent", "一致")}[word]
     others = both(f"; {apart} could not be compared", f"；{apart} 个部分无法比较") if apart else both("", "")
-    tables = loop.get("tables", 0) if loop.get("verdict") else 0
+    tabled = counted(tables, "key-data table")
     if tables and not rows:
         return both(
-            f"{word_said['en']} — {tables} key-data tables compared, no number differs",
+            f"{word_said['en']} — {tabled} compared, no number differs",
             f"{word_said['zh']} — 比较了 {tables} 个关键数据表，没有不同的数值",
         )
-    also = both(f" and {tables} key-data tables", f"和 {tables} 个关键数据表") if tables else both("", "")
+    also = both(f" and {tabled}", f"和 {tables} 个关键数据表") if tables else both("", "")
     return both(
-        f"{word_said['en']} — {len(compared)} parts{also['en']} compared, nothing beyond noise{others['en']}",
+        f"{word_said['en']} — {counted(len(compared), 'part')}{also['en']} compared, nothing beyond noise{others['en']}",
         f"{word_said['zh']} — 比较了 {len(compared)} 个部分{also['zh']}，没有超出噪声的差异{others['zh']}",
     )
+
+
+def _tables(loop: JsonObject) -> int:
+    """How many key-data tables there are, where any of them could be compared."""
+    count: int = loop.get("tables", 0) if loop.get("verdict") else 0
+    return count
 
 
 def _table_headline(first: JsonObject, table: JsonObject) -> Text:
@@ -266,17 +286,25 @@ def _table_headline(first: JsonObject, table: JsonObject) -> Text:
     )
 
 
-def _with_failures(headline: Text, failed: Sequence[JsonObject]) -> Text:
-    """The headline with the parts that failed: what is said above them is said without them."""
+def _with_failures(headline: Text, rows: Sequence[JsonObject], loop: JsonObject) -> Text:
+    """The headline with what failed: what is said above it is said without that."""
+    failed = [row for row in rows if row["state"] == "failed"]
+    if loop.get("error"):
+        headline = both(f"{headline['en']}; key data could not be compared", f"{headline['zh']}；关键数据未能比较")
     if not failed:
         return headline
+    if len(failed) == sum(not row["verdict"].endswith("_only") for row in rows):
+        every = both(
+            "the only part failed" if len(failed) == 1 else f"all {len(failed)} parts failed",
+            "唯一的部分失败" if len(failed) == 1 else f"全部 {len(failed)} 个部分失败",
+        )
+        return both(f"{headline['en']}; {every['en']}, so that no module is known", f"{headline['zh']}；{every['zh']}，无法给出模块")
     more = len(failed) - NAMED_FAILURES
     places = [_place(row) for row in failed[:NAMED_FAILURES]]
     named = both(", ".join(place["en"] for place in places), "、".join(place["zh"] for place in places))
     rest = both(f" and {more} more", f" 等 {len(failed)} 个") if more > 0 else both("", "")
-    parts = "1 part" if len(failed) == 1 else f"{len(failed)} parts"
     return both(
-        f"{headline['en']}; {parts} failed: {named['en']}{rest['en']}",
+        f"{headline['en']}; {counted(len(failed), 'part')} failed: {named['en']}{rest['en']}",
         f"{headline['zh']}；{len(failed)} 个部分失败：{named['zh']}{rest['zh']}",
     )
 

@@ -21,6 +21,7 @@ from compare.engine.model import JsonObject
 
 FOLDER = "key_data"
 OVERVIEW = "overview.json"
+LOOP = "loop.json"
 
 
 def write_key_data(comparison: KeyDataComparison, keys: list[JsonObject], folder: Path) -> None:
@@ -29,6 +30,17 @@ def write_key_data(comparison: KeyDataComparison, keys: list[JsonObject], folder
     for n, key in enumerate(comparison.keys):
         _write(folder / f"{n}.json", key_tables(n, key, comparison))
         np.save(folder / f"{n}.rows.npy", np.array([pair.rows for pair in key.pairs], np.int32).reshape(-1, 2), allow_pickle=False)
+
+
+def write_loop_document(loop: JsonObject, folder: Path) -> None:
+    """What the run verdict will say of key data and configurations (``diagnose.run_loop``), beside them."""
+    _write(folder / LOOP, loop)
+
+
+def read_loop_document(folder: Path) -> JsonObject:
+    """What ``write_loop_document`` left; NaN and infinities are strings by now."""
+    document: JsonObject = json.loads((folder / LOOP).read_text("utf-8"))
+    return document
 
 
 def write_tables(folder: Path, target: Path, watch: Callable[[int], None]) -> None:
@@ -57,7 +69,7 @@ def spelled(value: Any) -> Any:
 
 
 class KeyDataReader:
-    """``folder`` is a finished comparison; the run folders hold the numbers it compared."""
+    """``folder`` is a comparison's; the run folders hold the numbers it compared."""
 
     def __init__(self, folder: Path, left_run: Path, right_run: Path) -> None:
         self.folder = folder / FOLDER

@@ -143,6 +143,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/comparisons/{slug}/loop/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What the run verdict will say of key data and configurations, while the parts are still being compared (docs/formats.md). */
+        get: operations["loop_retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/comparisons/{slug}/nodes/{row}/": {
         parameters: {
             query?: never;
@@ -171,6 +188,23 @@ export interface paths {
         get: operations["comparisons_parts_nodes_retrieve"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/comparisons/{slug}/parts/{n}/retry/": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Compare one failed part again, now or while the others are going on. The verdict over the parts is made anew afterwards. */
+        post: operations["parts_retry"];
         delete?: never;
         options?: never;
         head?: never;
@@ -407,6 +441,7 @@ export interface components {
                 [key: string]: unknown;
             };
             readonly parts: components["schemas"]["PartState"][];
+            readonly loop: components["schemas"]["LoopState"] | null;
             /** Format: date-time */
             readonly cancel_requested_at: string | null;
             readonly previous: string | null;
@@ -472,6 +507,13 @@ export interface components {
             /** @description Most files in one run. */
             run_files: number;
         };
+        /** @description Key data and configurations of several parts: they can be read as soon as they are ``done``, before the parts are. */
+        LoopState: {
+            state: components["schemas"]["PieceState"];
+            error: {
+                [key: string]: unknown;
+            } | null;
+        };
         /** @description Two run ids, in any state but failed. */
         NewComparisonRequest: {
             left: string;
@@ -516,21 +558,12 @@ export interface components {
             n: number;
             stage: string | null;
             step: number | null;
-            state: components["schemas"]["PartStateStateEnum"];
+            state: components["schemas"]["PieceState"];
             verdict: string | null;
             error: {
                 [key: string]: unknown;
             } | null;
         };
-        /**
-         * @description * `queued` - Queued
-         *     * `running` - Running
-         *     * `done` - Done
-         *     * `failed` - Failed
-         *     * `cancelled` - Cancelled
-         * @enum {string}
-         */
-        PartStateStateEnum: "queued" | "running" | "done" | "failed" | "cancelled";
         /** @description What a reader may change of a run. The role decides which side is called what, not what is compared. */
         PatchedChangedRunRequest: {
             name?: string;
@@ -542,6 +575,15 @@ export interface components {
             name?: string;
             tags?: string[];
         };
+        /**
+         * @description * `queued` - Queued
+         *     * `running` - Running
+         *     * `done` - Done
+         *     * `failed` - Failed
+         *     * `cancelled` - Cancelled
+         * @enum {string}
+         */
+        PieceState: "queued" | "running" | "done" | "failed" | "cancelled";
         /**
          * @description * `train` - Train
          *     * `infer` - Infer
@@ -895,6 +937,29 @@ export interface operations {
             };
         };
     };
+    loop_retrieve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
     comparisons_nodes_retrieve: {
         parameters: {
             query?: never;
@@ -940,6 +1005,28 @@ export interface operations {
                     "application/json": {
                         [key: string]: unknown;
                     };
+                };
+            };
+        };
+    };
+    parts_retry: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                n: number;
+                slug: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Comparison"];
                 };
             };
         };

@@ -277,6 +277,12 @@ export interface PartState {
   readonly error: ApiProblem | null;
 }
 
+/** Key data and configurations of several parts: they do not wait for the parts. */
+export interface LoopState {
+  readonly state: PartState["state"];
+  readonly error: ApiProblem | null;
+}
+
 export interface Comparison extends ComparisonBase {
   readonly left: ComparisonSide;
   readonly right: ComparisonSide;
@@ -286,6 +292,8 @@ export interface Comparison extends ComparisonBase {
   readonly previous: string | null;
   /** In the order of the pipeline; empty until a worker knows which there are. */
   readonly parts: readonly PartState[];
+  /** null where neither run holds any, and where one worker does it all. */
+  readonly loop: LoopState | null;
   /** Opened by a link that only lets one look. */
   readonly read_only: boolean;
   /** As soon as it is known, which may be before `done`. */

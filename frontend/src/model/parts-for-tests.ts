@@ -60,6 +60,7 @@ export function runComparison(verdict: RunVerdict): Comparison {
     cancel_requested_at: null,
     previous: null,
     parts: [],
+    loop: null,
     read_only: false,
     verdict,
   };

@@ -57,6 +57,7 @@ export const errors: Record<string, string> = {
   run_failed: "运行 {name} 无法读取：{why}。修正后请重新上传",
   not_cancellable: "状态为 {state} 的比对无法取消。只有排队中或进行中的可以",
   not_retryable: "状态为 {state} 的比对无法重试。只有失败、已取消或被中断的可以",
+  part_not_retryable: "第 {n} 个部分的状态为 {state}，现在无法重试。只有失败的部分可以，且不能在汇总结论时进行：请稍后再看",
   not_ready: "比对尚无结论。请等待其完成",
   several_parts: "该比对包含多个部分。请指明其中之一：parts/<n>/",
   part_unknown: "没有可查看的第 {n} 部分。结论中的 parts 列出了两侧都有的部分",
