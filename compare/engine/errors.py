@@ -254,7 +254,9 @@ def os_error(error: OSError, where: str) -> DumpError:
 
 def printable(text: str) -> str:
     """A sender's name for a message: one line, no control characters, of bounded length, and always encodable."""
-    shown = "".join(letter if letter.isprintable() else "\ufffd" for letter in text[: LONGEST_PRINTED_NAME + 1])
+    shown = text[: LONGEST_PRINTED_NAME + 1]
+    if not shown.isprintable():
+        shown = "".join(letter if letter.isprintable() else "\ufffd" for letter in shown)
     return shown if len(text) <= LONGEST_PRINTED_NAME else shown[:LONGEST_PRINTED_NAME] + "…"
 
 

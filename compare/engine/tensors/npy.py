@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import struct
+from functools import lru_cache
 
 from compare.engine.errors import DumpError, printable
 from compare.engine.tensors import limits
@@ -40,17 +41,27 @@ def read_npy(memory: Memory, place: str) -> tuple[Description, Memory]:
     return _describe(header.decode("latin-1"), len(data), place), data
 
 
-def _describe(header: str, held: int, place: str) -> Description:
+@lru_cache(maxsize=256)
+def _fields(header: str) -> tuple[object, bool, tuple[int, ...]]:
+    """Type, order and shape. The thousands of tables of a run have few headers between them. Raises ValueError."""
     try:
         fields = ast.literal_eval(header.strip())  # literals only: nothing is called
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError) as error:
-        raise _not_one(place, printable(header[:80])) from error
+    except (TypeError, SyntaxError, MemoryError, RecursionError) as error:
+        raise ValueError from error
     if not isinstance(fields, dict) or set(fields) != KEYS:
-        raise _not_one(place, printable(header[:80]))
-    dtype, byte_order = _type(fields["descr"], place)
+        raise ValueError
     shape, columns_first = fields["shape"], fields["fortran_order"]
     if not isinstance(columns_first, bool) or not isinstance(shape, tuple) or any(type(length) is not int for length in shape):
-        raise _not_one(place, printable(header[:80]))
+        raise ValueError
+    return fields["descr"], columns_first, shape
+
+
+def _describe(header: str, held: int, place: str) -> Description:
+    try:
+        code, columns_first, shape = _fields(header)
+    except ValueError as error:
+        raise _not_one(place, printable(header[:80])) from error
+    dtype, byte_order = _type(code, place)
     description = Description(
         dtype=dtype,
         shape=shape,
