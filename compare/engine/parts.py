@@ -32,6 +32,9 @@ class Placed(Protocol):
     def step(self) -> int | None: ...
     @property
     def rank(self) -> int | None: ...
+    @property
+    def process(self) -> int | None:
+        """The process folder of an asynchronous rollout that the dump lies in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +56,14 @@ class Part:
 def parts_of(
     left: Sequence[Placed], right: Sequence[Placed], options: Options, requests: Sequence[tuple[int, int]] = ()
 ) -> tuple[list[Part], list[StagePair]]:
-    """The parts, and how their stages were paired. ``requests``: dumps (positions on the left and right) known to hold the same request.
+    """The parts, and how their stages were paired. ``requests``: chosen dumps (positions on the left and right) known to hold the same
+    request.
 
     Raises DumpError ``no_such_choice`` where a side does not hold what was asked for.
     """
-    chosen = (_chosen(left, options, 0), _chosen(right, options, 1))
-    groups = tuple(_grouped(side, rows) for side, rows in zip((left, right), chosen, strict=True))
-    shared = [(a, b) for a, b in requests if a in chosen[0] and b in chosen[1]]
-    if shared:
-        return _by_request(left, right, groups[0], groups[1], shared)
+    groups = tuple(_grouped(side, chosen(side, options, which)) for which, side in enumerate((left, right)))
+    if requests:
+        return _by_request((left, right), (groups[0], groups[1]), requests)
     names = [list(dict.fromkeys(stage for stage, _ in group)) for group in groups]
     stages = pair_stages(names[0], names[1], chosen=options.stage is not None)
     found = []
@@ -77,34 +79,50 @@ def parts_of(
 
 
 def _by_request(
-    left: Sequence[Placed],
-    right: Sequence[Placed],
-    lefts: Mapping[PartKey, Sequence[int]],
-    rights: Mapping[PartKey, Sequence[int]],
+    sides: tuple[Sequence[Placed], Sequence[Placed]],
+    groups: tuple[Mapping[PartKey, Sequence[int]], Mapping[PartKey, Sequence[int]]],
     shared: Sequence[tuple[int, int]],
 ) -> tuple[list[Part], list[StagePair]]:
-    """A part for every left one with a known request, its dumps with those that served the same; the rest is on one side only."""
-    partners = dict(reversed(shared))  # of several requests the first counts
+    """A part for every training step with a known request, its dumps with those that served the same, whichever side trains; the rest is
+    on one side only.
+    """
+    train = 1 if infers(sides[0][shared[0][0]]) else 0
+    infer = 1 - train
+    partners: dict[int, int] = {}
+    for couple in shared:
+        partners.setdefault(couple[train], couple[infer])  # of several requests the first counts
     found: list[Part] = []
-    for key, rows in lefts.items():
+    for key, rows in groups[train].items():
         pairs = [(row, partners[row]) for row in rows if row in partners]
-        other = (right[pairs[0][1]].stage, right[pairs[0][1]].step) if pairs else None
-        found.append(Part(len(found), key, other, [([a], [b]) for a, b in pairs]))
-    taken = {row for part in found for _, rows in part.ranks for row in rows}
-    for key, rows in rights.items():
+        other = (sides[infer][pairs[0][1]].stage, sides[infer][pairs[0][1]].step) if pairs else None
+        found.append(_facing(train, len(found), key, other, [([a], [b]) for a, b in pairs]))
+    taken = set(partners.values())
+    for key, rows in groups[infer].items():
         if taken.isdisjoint(rows):
-            found.append(Part(len(found), None, key, []))
-    couples = dict.fromkeys((left[a].stage, right[b].stage) for a, b in shared)
+            found.append(_facing(train, len(found), None, key, []))
+    couples = dict.fromkeys((sides[0][a].stage, sides[1][b].stage) for a, b in shared)
     return found, [StagePair(a, b, "requests", used=True) for a, b in couples]
+
+
+def _facing(first: int, n: int, one: PartKey | None, other: PartKey | None, ranks: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Part:
+    """A part of which ``one`` is of the side ``first``."""
+    return Part(n, one, other, ranks) if first == 0 else Part(n, other, one, [(b, a) for a, b in ranks])
 
 
 def left_out(side: Sequence[Placed], options: Options, parts: Sequence[Part], which: int) -> list[PartKey]:
     """What the side (0 left, 1 right) holds besides the parts, where nothing chose among them: one step against a run of several."""
     used = {(part.left, part.right)[which] for part in parts}
-    return [key for key in _grouped(side, _chosen(side, options, which)) if key not in used]
+    return [key for key in _grouped(side, chosen(side, options, which)) if key not in used]
 
 
-def _chosen(dumps: Sequence[Placed], options: Options, side: int) -> list[int]:
+def infers(dump: Placed) -> bool:
+    """Whether a dump is of the inference side of a loop: of a stage that generates, or in a process folder of a rollout."""
+    kind = stage_kind(dump.stage)
+    return kind in ("generate", "decode") or (kind is None and dump.process is not None)
+
+
+def chosen(dumps: Sequence[Placed], options: Options, side: int) -> list[int]:
+    """Which dumps of the side (0 left, 1 right) the options ask for. Raises DumpError ``no_such_choice``."""
     rows = list(range(len(dumps)))
     for name in ("stage", "step", "rank"):
         wanted = options.each(name)[side]

@@ -28,15 +28,14 @@ from compare.engine.ingest.layout import process_of
 from compare.engine.keydata.comparison import compare_key_data
 from compare.engine.keydata.published import FOLDER as KEY_DATA
 from compare.engine.keydata.published import read_loop_document, write_key_data, write_loop_document
-from compare.engine.keydata.requests import Served, joined
+from compare.engine.keydata.requests import same_requests
 from compare.engine.keydata.store import read_loop, write_loop
-from compare.engine.loop import stage_kind
 from compare.engine.mapping.read import read_mapping
 from compare.engine.mapping.rules import MappingRules
 from compare.engine.measure.self_noise import SelfNoise
 from compare.engine.model import Dump, JsonObject, KeyData, LoopData
 from compare.engine.options import Options
-from compare.engine.parts import Part, StagePair, left_out, parts_of
+from compare.engine.parts import Part, StagePair, chosen, left_out, parts_of
 from compare.engine.publish import write_part, write_verdict
 from compare.engine.store.dumps import read_dump, write_dump
 from compare.engine.tensors import HeldTensors
@@ -325,39 +324,14 @@ def _entries(document: JsonObject) -> list[_Entry]:
 def _plan(sides: tuple[_Run, _Run], options: Options, baseline: _Run | None) -> Plan:
     roles = (options.left_role or sides[0].role, options.right_role or sides[1].role)
     entries = (sides[0].entries, sides[1].entries)
-    parts, stages = parts_of(*entries, options, _requests(sides))
+    requests: list[tuple[int, int]] = []
+    if any(side.logged for side in sides):
+        logs = sides[0].loop().requests, sides[1].loop().requests
+        requests = same_requests(entries, (chosen(entries[0], options, 0), chosen(entries[1], options, 1)), logs)
+    parts, stages = parts_of(*entries, options, requests)
     facts = tuple(SideFacts(side.name, roles[i], left_out(entries[i], options, parts, i)) for i, side in enumerate(sides))
     mapping = read_mapping(options.mapping).facing(roles) if options.mapping else None
     return Plan(sides, parts, stages, (facts[0], facts[1]), options, baseline, mapping)
-
-
-def _requests(sides: tuple[_Run, _Run]) -> list[tuple[int, int]]:
-    """Positions of the two sides' dumps that hold the same request, where request logs say so; nothing where one run is on both sides."""
-    if sides[0].digest == sides[1].digest or not any(side.logged for side in sides):
-        return []
-    logs = [row for side in sides for row in side.loop().requests]
-    found: list[tuple[int, int]] = []
-    for train, infer in ((0, 1), (1, 0)):
-        for trained, served in joined(logs, logs):
-            a = [n for n, entry in enumerate(sides[train].entries) if _trained(entry, trained)]
-            b = [n for n, entry in enumerate(sides[infer].entries) if _serving(entry, served)]
-            if len(a) == 1 and len(b) == 1:
-                found.append((a[0], b[0]) if train == 0 else (b[0], a[0]))
-        if found:
-            break
-    return found
-
-
-def _trained(entry: _Entry, place: Served) -> bool:
-    return (
-        stage_kind(entry.stage) != "generate"
-        and entry.process in (None, place.process)
-        and (entry.step, entry.rank) == (place.step, place.rank)
-    )
-
-
-def _serving(entry: _Entry, place: Served) -> bool:
-    return entry.process is not None and (entry.process, entry.step, entry.rank) == (place.process, place.step, place.rank)
 
 
 @np.errstate(all="ignore")  # NaN, Inf and zero denominators are decided by rule (measure.statistics), not by numpy's warnings

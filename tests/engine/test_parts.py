@@ -16,6 +16,7 @@ class Dump:
     stage: str | None
     step: int | None
     rank: int | None = 0
+    process: int | None = None
 
 
 def paired(
@@ -108,7 +109,11 @@ def test_inference_ranks_that_are_counted_from_elsewhere_go_rank_by_rank() -> No
 def test_dumps_of_the_same_request_are_compared_wherever_they_lie() -> None:
     left = [Dump("update_actor", 0, 0), Dump("update_actor", 0, 1), Dump("update_actor", 1, 0)]
     right = [Dump("generate/4711", 3), Dump("generate/4712", 8), Dump("generate/4711", 9)]
+    swapped = parts_of(right, left, Options(), requests=[(1, 0), (0, 1)])[0]
     parts, stages = parts_of(left, right, Options(), requests=[(0, 1), (1, 0)])
+    assert [(part.right, part.left, [(b, a) for a, b in part.ranks]) for part in swapped] == [
+        (part.left, part.right, list(part.ranks)) for part in parts
+    ]
     assert [(part.left, part.right, part.ranks) for part in parts] == [
         (("update_actor", 0), ("generate/4712", 8), [([0], [1]), ([1], [0])]),
         (("update_actor", 1), None, []),

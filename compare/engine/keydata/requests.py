@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from compare.engine.keydata.tables import Stream
 from compare.engine.model import JsonObject
+from compare.engine.parts import Placed, infers
 
 LONGEST_LINE = 1 << 20
 LONGEST_ID = 200
@@ -50,6 +51,40 @@ def joined(train: Iterable[JsonObject], infer: Iterable[JsonObject]) -> list[tup
             served.setdefault(row["request"], Served(row["process"], row["step"], row["rank"]))
     rows = [row for row in train if row["side"] == TRAIN and row["request"] in served]
     return [(Served(row["process"], row["step"], row["rank"]), served[row["request"]]) for row in rows]
+
+
+def same_requests(
+    sides: tuple[Sequence[Placed], Sequence[Placed]],
+    chosen: tuple[Sequence[int], Sequence[int]],
+    logs: tuple[Sequence[JsonObject], Sequence[JsonObject]],
+) -> list[tuple[int, int]]:
+    """Positions of the two sides' dumps that hold the same request, among those ``chosen``: where one side has train dumps alone and the
+    other inference dumps alone. Loops that hold both are compared stage with stage. A side without a log of its kind may have sent it
+    with the other.
+    """
+    kinds = [{infers(side[row]) for row in rows} for side, rows in zip(sides, chosen, strict=True)]
+    if kinds not in ([{False}, {True}], [{True}, {False}]):
+        return []
+    train, infer = (0, 1) if kinds == [{False}, {True}] else (1, 0)
+    found: list[tuple[int, int]] = []
+    for trained, served in joined(_of_kind(TRAIN, logs[train], logs[infer]), _of_kind(INFER, logs[infer], logs[train])):
+        a = [row for row in chosen[train] if _trained(sides[train][row], trained)]
+        b = [row for row in chosen[infer] if _serving(sides[infer][row], served)]
+        if len(a) == 1 and len(b) == 1:
+            found.append((a[0], b[0]) if train == 0 else (b[0], a[0]))
+    return found
+
+
+def _of_kind(kind: str, own: Sequence[JsonObject], other: Sequence[JsonObject]) -> list[JsonObject]:
+    return [row for row in own if row["side"] == kind] or [row for row in other if row["side"] == kind]
+
+
+def _trained(dump: Placed, place: Served) -> bool:
+    return dump.process in (None, place.process) and (dump.step, dump.rank or 0) == (place.step, place.rank)
+
+
+def _serving(dump: Placed, place: Served) -> bool:
+    return dump.process is not None and (dump.process, dump.step, dump.rank or 0) == (place.process, place.step, place.rank)
 
 
 def _row(line: bytes) -> JsonObject | None:

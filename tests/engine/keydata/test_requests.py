@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from compare.engine.keydata.requests import Served, bare, joined, read_requests
 from compare.engine.options import Options
 from compare.engine.pipeline import compare_paths
+from tests.engine.build import call, tensor, write
 from tests.engine.ingest.dumps import dump_json
 
 
@@ -71,6 +73,54 @@ def test_passes_over_one_request_join_and_others_are_skipped() -> None:
 )
 def test_lines_that_say_nothing_are_passed_over(text: bytes) -> None:
     assert read_requests(io.BytesIO(text)) == []
+
+
+Steps = Mapping[tuple[int, int], str]  # (process, step) → the request that was prefilled alone
+
+
+def asynchronous_loop(root: Path, trained: Sequence[str], served: Steps, fault: str | None = None) -> Path:
+    """A whole loop of verl ≥ 0.7: one update a step over one request, and the passes that served them; ``fault``: a dump that differs."""
+    for place in (*(f"dump_actor/step{n}" for n in range(len(trained))), *(f"dump_generate/{pid}/step{n}" for pid, n in served)):
+        output = tensor(9.0 if place == fault else 8.0)
+        write(root / place / "rank0", {"Module.model.fc.Linear.forward.0": call(tensor(), output=[output])})
+    (root / "dump_actor/99").mkdir()
+    updates = [update(request, step=step) for step, request in enumerate(trained)]
+    (root / "dump_actor/99/update_actor_log.jsonl").write_bytes(lines(*updates))
+    for pid in {pid for pid, _ in served}:
+        passes = [dispatch(f"chatcmpl-{request}-01234567", step=step, pid=own) for (own, step), request in served.items() if own == pid]
+        (root / f"dump_generate/{pid}/dispatch_log.jsonl").write_bytes(lines(*passes))
+    return root
+
+
+def places(document: dict[str, Any]) -> list[tuple[str | None, int | None, str | None, int | None, str]]:
+    return [
+        (*((part[side] or {}).get(name) for side in ("left", "right") for name in ("stage", "step")), part["verdict"])
+        for part in document["parts"]
+    ]
+
+
+def test_two_loops_with_request_logs_are_compared_stage_with_stage_and_not_train_with_inference(tmp_path: Path) -> None:
+    left = asynchronous_loop(tmp_path / "a", ["x", "y"], {(4711, 0): "x", (4711, 1): "y"})
+    right = asynchronous_loop(tmp_path / "b", ["u", "v"], {(4711, 0): "u", (4711, 1): "v"}, fault="dump_actor/step1")
+    for a, b in ((left, right), (right, left)):
+        document = compare_paths([a], [b], Options()).document
+        assert document["verdict"] == "diverged"
+        assert places(document) == [
+            ("dump_generate", 0, "dump_generate", 0, "identical"),
+            ("dump_actor", 0, "dump_actor", 0, "identical"),
+            ("dump_generate", 1, "dump_generate", 1, "identical"),
+            ("dump_actor", 1, "dump_actor", 1, "diverged"),
+        ]
+        assert document["first"]["stage"] == "dump_actor"
+
+
+def test_a_loop_against_itself_pairs_chosen_train_and_inference_dumps_by_the_request_they_hold(tmp_path: Path) -> None:
+    run = asynchronous_loop(tmp_path / "run", ["x", "y"], {(4711, 0): "none", (4711, 3): "y", (4711, 5): "x"})
+    for stage, reverse in (("dump_actor:dump_generate", False), ("dump_generate:dump_actor", True)):
+        document = compare_paths([run], [run], Options(stage=stage)).document
+        found = [(part["right"], part["left"]) if reverse else (part["left"], part["right"]) for part in document["parts"]]
+        assert [((a or {}).get("step"), (b or {}).get("step")) for a, b in found] == [(0, 5), (1, 3), (None, 0)]
+        assert [pair["reason"] for pair in document["stage_pairs"]] == ["requests"]
 
 
 def test_an_asynchronous_loop_is_compared_request_by_request(tmp_path: Path) -> None:
