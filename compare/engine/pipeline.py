@@ -20,6 +20,7 @@ from compare.engine.align.replicas import replicas
 from compare.engine.diagnose.baseline import Baseline
 from compare.engine.diagnose.case import Case, build_case, measured_self_noise, other_layout
 from compare.engine.diagnose.run_loop import failed_loop, loop_document
+from compare.engine.diagnose.run_settings import with_settings
 from compare.engine.diagnose.run_verdict import Outcome, run_verdict
 from compare.engine.diagnose.verdict import PartVerdict, SideFacts, judge
 from compare.engine.errors import Cancelled, DumpError
@@ -122,6 +123,10 @@ class Plan:
         return [part for part in self.parts if part.only is None]
 
     @property
+    def roles(self) -> tuple[str, str]:
+        return self.facts[0].role, self.facts[1].role
+
+    @property
     def looped(self) -> bool:
         """Whether a side holds key data or a configuration, which ``compare_loop`` compares."""
         return any(side.looped for side in self.sides)
@@ -196,7 +201,7 @@ def compare_loop(plan: Plan, destination: Path | None = None) -> JsonObject:
     begin = time.perf_counter()
     configurations = (plan.sides[0].loop().configuration, plan.sides[1].loop().configuration)
     comparison = compare_key_data(*plan.tables, plan.options.numbers("step"), plan.options.numbers("rank"))
-    loop = loop_document(comparison, configurations, plan.parts)
+    loop = loop_document(comparison, configurations, plan.parts, plan.roles)
     loop["measure_s"] = round(time.perf_counter() - begin, 4)
     if destination is not None and plan.looped:
         with _appearing(destination) as folder:
@@ -215,8 +220,10 @@ def reduce_parts(
     Where one part was compared and the plan has no other, that is its verdict, unless both sides hold key data too; else a run verdict.
     """
     timing = _total(documents.values(), read_s)
+    if loop is None and plan.looped:
+        loop = compare_loop(plan)
     if len(plan.parts) == 1 and documents and None in plan.tables:
-        return {**documents[plan.parts[0].n], "timing": timing}
+        return {**with_settings(documents[plan.parts[0].n], loop, plan.roles), "timing": timing}
     loop = compare_loop(plan) if loop is None else loop
     timing["measure_s"] = round(timing["measure_s"] + loop["measure_s"], 4)
     outcomes = [Outcome(part, documents.get(part.n), errors.get(part.n)) for part in plan.parts]

@@ -231,6 +231,41 @@ def test_what_train_against_inference_needs_is_said_where_they_stand_against_eac
     assert compared(tmp_path / "left", tmp_path / "right")["findings"] == []
 
 
+def test_a_single_part_says_what_its_configurations_lack(tmp_path: Path) -> None:
+    """A train dump with the trainer's log beside it against the engine's dump: one part, no key data."""
+    for side, name in (("train", "q2_fsdp2_stat"), ("infer", "q2_infer_stat")):
+        with zipfile.ZipFile(CORPUS / f"{name}.zip") as archive:
+            archive.extractall(tmp_path / side)
+    before = compared(tmp_path / "train", tmp_path / "infer")
+    assert "preconditions" not in before
+    settings = {"actor_rollout_ref": {"actor": {"ppo_mini_batch_size": 64}}, "data": {"train_batch_size": 256}}
+    (tmp_path / "train" / "verl.log").write_text(f"(TaskRunner pid=1) {settings}\nstep:1\n")
+    after = compared(tmp_path / "train", tmp_path / "infer")
+    rows = {row["code"]: row for row in after["preconditions"]}
+    text = "train_batch_size 256 / ppo_mini_batch_size 64 = 4, wanted 1"
+    assert rows["mini_batch_num"]["left"]["text"]["en"] == text
+    (finding,) = [finding for finding in after["findings"] if finding not in before["findings"]]
+    assert finding["code"] == "preconditions_failed"
+    assert finding["text"]["en"].endswith(f"these are not: {text}")
+    assert after["configurations"] == []
+    changed = {"timing", "findings", "preconditions", "configurations"}
+    assert {key: value for key, value in after.items() if key not in changed} == {
+        key: value for key, value in before.items() if key not in changed
+    }
+
+
+def test_tables_of_a_run_that_read_the_prompts_alone_say_what_a_zero_means(tmp_path: Path) -> None:
+    tree = {("log_prob", 0, 0, 0): np.zeros((2, 3), np.float32)}
+    sides = [write(tree, tmp_path / name) for name in ("left", "right")]
+    assert compared(*sides)["findings"] == []
+    for side, value in zip(sides, ("1", "0"), strict=True):
+        (side / "configurations.json").write_text(json.dumps({"runtime_env": {"env_vars": {"PROMPTS_ONLY": value}}}))
+    findings = {finding["code"]: finding for finding in compared(*sides)["findings"]}
+    assert findings["prompts_only"]["evidence"] == {"sides": ["left"]}
+    assert "“not run”, not “equal”" in findings["prompts_only"]["text"]["en"]
+    assert "configuration_matters" in findings
+
+
 def loop_of_stages(root: Path, *stages: tuple[str, str, int]) -> Path:
     """A tree of two equal steps: (stage, dump of the corpus, rank)."""
     for stage, name, rank in stages:

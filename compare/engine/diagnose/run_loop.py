@@ -8,21 +8,23 @@ from compare.engine.diagnose.findings import Finding
 from compare.engine.diagnose.run_checks import check_document, severity
 from compare.engine.diagnose.run_drift import Drift
 from compare.engine.diagnose.run_reading import meaning, reading, since
+from compare.engine.diagnose.run_settings import Configurations, Roles, settings_document, what_differs, what_is_not_computed
 from compare.engine.diagnose.words import Text, both, number
 from compare.engine.keydata.checks import check, probability_differences
 from compare.engine.keydata.comparison import CONSEQUENCE, DIFFERS, KeyDataComparison, series, was_compared
-from compare.engine.keydata.configuration import differences, preconditions
 from compare.engine.keydata.documents import key_document, place_document
 from compare.engine.loop import quantity, stage_kind
-from compare.engine.model import Configuration, JsonObject
+from compare.engine.model import JsonObject
 from compare.engine.parts import Part
 
-MOST_PATHS = 8
 SIDES = ("left", "right")
 
 
 def loop_document(
-    comparison: KeyDataComparison, configurations: tuple[Configuration | None, Configuration | None], parts: Sequence[Part]
+    comparison: KeyDataComparison,
+    configurations: Configurations,
+    parts: Sequence[Part],
+    roles: Roles = (None, None),
 ) -> JsonObject:
     """Everything but the parts, as plain JSON: it is made once, by a worker of its own where several share a comparison.
 
@@ -36,7 +38,7 @@ def loop_document(
         if side is not None
         for one in check(side)
     ]
-    changed = differences(*configurations)
+    settings = settings_document(configurations, roles)
     drifts = [
         Drift(key.name, None, "max_abs", sorted(found), [found[step] for step in sorted(found)])
         for key in comparison.keys
@@ -55,15 +57,15 @@ def loop_document(
             for row, level in checks
             if row["state"] == "failed"
         ),
-        *_configuration(changed),
+        *what_differs(settings["configurations"]),
+        *(what_is_not_computed(settings["preconditions"]) if keys else ()),
     ]
     return {
         "verdict": _word(comparison),
         "first": _first(comparison),
         "tables": sum(len(key.pairs) for key in comparison.keys),
         "error": None,
-        "configurations": changed,
-        "preconditions": preconditions(*configurations),
+        **settings,
         "key_data": keys,
         "checks": [row for row, _ in checks],
         "drift": [drift.document() for drift in (*drifts, *probabilities)],
@@ -133,22 +135,3 @@ def _probabilities(drift: Drift) -> Finding:
 def _sided(row: JsonObject) -> Text:
     left = row["side"] == "left"
     return both(f"{'Left' if left else 'Right'} run alone – {row['text']['en']}", f"仅看{'左' if left else '右'}侧 – {row['text']['zh']}")
-
-
-def _configuration(changed: Sequence[JsonObject]) -> Sequence[Finding]:
-    paths = [row["path"] for row in changed if row["matters"]]
-    if not paths:
-        return []
-    more = both(f" and {len(paths) - MOST_PATHS} more", f" 等 {len(paths)} 项") if len(paths) > MOST_PATHS else both("", "")
-    shown = paths[:MOST_PATHS]
-    return [
-        Finding(
-            "configuration_matters",
-            "warning",
-            both(
-                f"The configurations differ in what decides whether the two can agree: {', '.join(shown)}{more['en']}",
-                f"两侧配置在影响一致性的项上不同：{'、'.join(shown)}{more['zh']}",
-            ),
-            evidence={"paths": paths},
-        )
-    ]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from compare.engine.diagnose.findings import Finding
 from compare.engine.diagnose.run_drift import Drift, stage_drifts
+from compare.engine.diagnose.run_settings import what_fails
 from compare.engine.diagnose.verdict import SideFacts, finite
 from compare.engine.diagnose.words import Text, both, counted, short
 from compare.engine.loop import stage_kind
@@ -198,21 +199,7 @@ def _preconditions(loop: JsonObject, facts: tuple[SideFacts, SideFacts], stages:
     crossed = any(pair.used and stage_kind(pair.left) != stage_kind(pair.right) for pair in stages)
     if not crossed and {side.role for side in facts} != {"train", "infer"}:
         return []
-    rows = [row for row in loop.get("preconditions", []) if "failed" in (row["left"]["state"], row["right"]["state"])]
-    if not rows:
-        return []
-    paths = [row[side]["path"] for row in rows for side in ("left", "right") if row[side]["state"] == "failed"]
-    shown = list(dict.fromkeys(paths))
-    finding = Finding(
-        "preconditions_failed",
-        "warning",
-        both(
-            f"Train and inference dumps are comparable only where some settings are as they should be; these are not: {', '.join(shown)}",
-            f"训练与推理数据可比的前提是若干配置正确，以下配置不满足：{'、'.join(shown)}",
-        ),
-        evidence={"codes": [row["code"] for row in rows]},
-    )
-    return [finding.document()]
+    return [finding.document() for finding in what_fails(loop.get("preconditions", []))]
 
 
 def _headline(word: str, rows: Sequence[JsonObject], judged: Sequence[JsonObject], first: JsonObject | None, loop: JsonObject) -> Text:

@@ -47,6 +47,8 @@ class _Report:
             yield Heading(2, self.say("sides"))
             yield self._sides(document)
             yield from self._part(part, 2)
+            yield from self._configurations(document.get("configurations") or [])
+            yield from self._preconditions(document.get("preconditions") or [])
         yield from self._mapping(finished)
         yield Paragraph([self.say("footer")])
 
@@ -109,17 +111,22 @@ class _Report:
             yield Bullets([[Mark(self.say(f["severity"]), "quiet"), f" {f['text'][self.language]}"] for f in findings])
 
     def _preconditions(self, rows: Sequence[JsonObject]) -> Iterator[Block]:
-        """Those that the configurations say something of."""
+        """Those that the configurations say something of: the value that is set, or the equation with the numbers put in."""
         marks = {"ok": "good", "failed": "bad", "unknown": "quiet"}
         lines: list[list[Line]] = []
         for row in rows:
             sides = (row["left"], row["right"])
-            if any(side["state"] != "unknown" for side in sides):
-                states: list[Line] = [[Mark(self.say(side["state"]), marks[side["state"]]), f" {_value(side['value'])}"] for side in sides]
+            if any(side["state"] != "unknown" or "text" in side for side in sides):
+                states: list[Line] = [[Mark(self.say(side["state"]), marks[side["state"]]), f" {self._set(side)}"] for side in sides]
                 lines.append([[row["text"][self.language]], *states])
         if lines:
             yield Heading(2, self.say("preconditions"))
             yield Grid([self.say("what"), self.say("left"), self.say("right")], lines)
+
+    def _set(self, side: JsonObject) -> str:
+        if "text" in side:
+            return str(side["text"][self.language])
+        return "" if side["path"] is None else _value(side["value"])
 
     def _premises(self, premises: Sequence[JsonObject]) -> Grid:
         marks = {"ok": "good", "failed": "bad", "unknown": "quiet"}
@@ -248,7 +255,7 @@ class _Report:
         yield from self._findings(document.get("findings") or [], 2)
         yield from self._configurations(document.get("configurations") or [])
         yield from self._preconditions(document.get("preconditions") or [])
-        yield from self._key_data(document.get("key_data") or [])
+        yield from self._key_data(document.get("key_data") or [], document.get("findings") or [])
         yield Heading(2, self.say("parts"))
         header = [self.say(name) for name in ("part", "stage", "step", "ranks", "verdict", "where")]
         yield Grid(header, [self._part_row(part) for part in finished.parts], frozenset({0, 2}))
@@ -297,10 +304,11 @@ class _Report:
         ]
         yield Grid(header, lines)
 
-    def _key_data(self, rows: Sequence[JsonObject]) -> Iterator[Block]:
+    def _key_data(self, rows: Sequence[JsonObject], findings: Sequence[JsonObject]) -> Iterator[Block]:
         if not rows:
             return
         yield Heading(2, self.say("key_data"))
+        yield from (Paragraph([finding["text"][self.language]]) for finding in findings if finding["code"] == "prompts_only")
         kinds = {"equal": "good", "differs": "bad"}
         lines: list[list[Line]] = []
         for row in rows:

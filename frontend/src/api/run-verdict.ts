@@ -71,6 +71,8 @@ export interface PreconditionSide {
   readonly state: "ok" | "failed" | "unknown";
   readonly path: string | null;
   readonly value: unknown;
+  /** An equation with the numbers put in, or why it cannot be computed. */
+  readonly text?: Bilingual;
 }
 
 /** What two dumps need to be comparable, and what each side's configuration says about it. */

@@ -101,6 +101,20 @@ def test_an_rl_run_is_read_out_and_says_what_its_configurations_lack(language: L
     assert row["text"][language] in found.text
 
 
+@pytest.mark.parametrize(("language", "sentence"), [("en", "= 4, wanted 1"), ("zh", "= 4，应为 1")])
+def test_equations_stand_in_the_report_with_their_numbers(language: Language, sentence: str, tmp_path: Path) -> None:
+    sides = [write(tmp_path / name, {"Module.a.Linear.forward.0": call(tensor())}).parent for name in ("left", "right")]
+    settings = {"actor": {"ppo_mini_batch_size": 64}, "data": {"train_batch_size": 256}}
+    (sides[0] / "configurations.json").write_text(json.dumps(settings))
+    (sides[1] / "configurations.json").write_text(json.dumps({**settings, "actor": {"ppo_mini_batch_size": "<script>"}}))
+    comparison = compare_paths([sides[0]], [sides[1]], Options())
+    finished = report(from_memory(comparison), language)
+    found = Page(html(finished, language))
+    assert f"train_batch_size 256 / ppo_mini_batch_size 64 {sentence}" in found.text
+    assert "script" not in found.tags
+    assert f"train_batch_size 256 / ppo_mini_batch_size 64 {sentence}" in markdown(finished).replace("\\_", "_")
+
+
 def hostile(folder: Path) -> Any:
     name = "Module.<script>alert(1)</script>.\"'&`|*[x](y)\u202e.L.forward.0"
     left, right = ({name: call(tensor(), output=[tensor(norm)])} for norm in (8.0, 4.0))

@@ -71,7 +71,7 @@ export const loop = {
     showFewer: "Show fewer",
   },
   preconditions: {
-    title: "What the comparison needs",
+    title: "What comparing training with inference needs",
     wanted: (value: string) => `wanted: ${value}`,
     states: { ok: "holds", failed: "fails", unknown: "not known" },
     holding: (count: number, text: string) => `${text} ${count === 1 ? "holds" : "hold"} on both sides.`,

@@ -71,7 +71,7 @@ export const loop: Messages["loop"] = {
     showFewer: "收起",
   },
   preconditions: {
-    title: "可比的前提条件",
+    title: "训练与推理可比的前提条件",
     wanted: (value) => `应为：${value}`,
     states: { ok: "满足", failed: "不满足", unknown: "未知" },
     holding: (_count, text) => `${text} 项两侧均满足。`,

@@ -4,7 +4,7 @@ import { useI18n } from "../../i18n";
 import { firstPart } from "../../model/parts";
 import { placeName } from "../compare/words";
 import styles from "./chain.module.css";
-import { divergedRanks, placeText } from "./run-words";
+import { divergedRanks, PROMPTS_ONLY, placeText } from "./run-words";
 import { partReason } from "./words";
 
 interface Props {
@@ -83,7 +83,7 @@ export function Chain({ verdict, names, onTable, onPart }: Props) {
   }
   const title = key !== null ? words.title : first.stage === null ? words.titleModule : words.titleStages;
   const causes = part?.first_divergence?.causes ?? [];
-  const findings = (verdict.findings ?? []).filter(({ severity }) => severity !== "info");
+  const findings = (verdict.findings ?? []).filter(({ code, severity }) => severity !== "info" && code !== PROMPTS_ONLY);
   return (
     <section className={styles.section} aria-label={title}>
       <header className={styles.header}>

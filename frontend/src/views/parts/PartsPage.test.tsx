@@ -1,5 +1,5 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { cleanup, fireEvent, render, screen, waitFor, within } from "@testing-library/react";
+import { act, cleanup, fireEvent, render, screen, waitFor, within } from "@testing-library/react";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { Comparison, RunVerdict } from "../../api/types";
 import { runComparison, runPart, runVerdict } from "../../model/parts-for-tests";
@@ -72,7 +72,14 @@ describe("the page of an RL run", () => {
   });
 
   it("says what the answer rests on, and what does not hold", () => {
-    setup();
+    const failed = {
+      code: "preconditions_failed",
+      severity: "warning",
+      modules: [],
+      text: { en: "not so", zh: "不满足" },
+      evidence: {},
+    } as const;
+    setup(loopVerdict({ findings: [failed] }));
     const premises = within(screen.getByRole("list", { name: "Premises" })).getAllByRole("listitem");
     expect(premises.map(({ textContent }) => textContent)).toEqual([
       "prompts, holds",
@@ -83,6 +90,51 @@ describe("the page of an RL run", () => {
       "1 self-check fails, fails",
       "Premises 3/6",
     ]);
+  });
+
+  it("does not hold against two equal loops what would part training from inference", () => {
+    setup();
+    const premises = within(screen.getByRole("list", { name: "Premises" })).getAllByRole("listitem");
+    expect(premises.map(({ textContent }) => textContent)).not.toContain("1 precondition fails, fails");
+    expect(screen.getByRole("region", { name: "What comparing training with inference needs" })).toBeTruthy();
+  });
+
+  it("shows equations with the numbers put in, and why one cannot be computed, in both languages", () => {
+    const text = { en: "Batches", zh: "批" };
+    const wanted = "train_batch_size / ppo_mini_batch_size = 1";
+    const known = {
+      state: "failed",
+      path: "data/train_batch_size",
+      value: 4,
+      text: {
+        en: "train_batch_size 256 / ppo_mini_batch_size 64 = 4, wanted 1",
+        zh: "train_batch_size 256 / ppo_mini_batch_size 64 = 4，应为 1",
+      },
+    } as const;
+    const unknown = {
+      state: "unknown",
+      path: "data/train_batch_size",
+      value: null,
+      text: { en: "ppo_mini_batch_size not set", zh: "未设置 ppo_mini_batch_size" },
+    } as const;
+    setup(loopVerdict({ preconditions: [{ code: "mini_batch_num", text, wanted, left: known, right: unknown }] }));
+    const row = () => within(screen.getByRole("region", { name: /training with inference|训练与推理/ })).getAllByRole("row")[1];
+    expect([...(row()?.children ?? [])].map(({ textContent }) => textContent)).toEqual([
+      `Batcheswanted: ${wanted}`,
+      " failstrain_batch_size 256 / ppo_mini_batch_size 64 = 4, wanted 1",
+      " not knownppo_mini_batch_size not set",
+    ]);
+    act(() => setLanguage("zh"));
+    expect(row()?.textContent).toContain("train_batch_size 256 / ppo_mini_batch_size 64 = 4，应为 1");
+    expect(row()?.textContent).toContain("未设置 ppo_mini_batch_size");
+  });
+
+  it("says at the tables of a run that read the prompts alone what a 0 there means, once", () => {
+    const text = { en: "training read the prompts alone", zh: "训练只输入了提示词" };
+    const only = { code: "prompts_only", severity: "warning", modules: [], text, evidence: { sides: ["left"] } } as const;
+    setup(loopVerdict({ findings: [only] }));
+    expect(screen.getAllByText(text.en)).toHaveLength(1);
+    expect(within(screen.getByRole("region", { name: "Key data" })).getByRole("note").textContent).toBe(text.en);
   });
 
   it("lists settings that differ, one side only as not set", () => {

@@ -4,7 +4,7 @@ import { useI18n } from "../../i18n";
 import { useSize } from "../compare/use-size";
 import { Breakable } from "./Breakable";
 import styles from "./pipeline.module.css";
-import { causeOf, firstStep, keyLines, placeText } from "./run-words";
+import { causeOf, firstStep, keyLines, PROMPTS_ONLY, placeText } from "./run-words";
 
 interface Props {
   verdict: RunVerdict;
@@ -16,9 +16,10 @@ interface Props {
 
 /** prompts → responses → … → loss: each key with its state, the first that differs marked, what follows from it tied to it. */
 export function Pipeline({ verdict, names, selected, onSelect }: Props) {
-  const { t, format } = useI18n();
+  const { t, language, format } = useI18n();
   const words = t.loop.pipeline;
   const keys = verdict.key_data;
+  const promptsOnly = (verdict.findings ?? []).find(({ code }) => code === PROMPTS_ONLY);
   const box = useRef<HTMLDivElement>(null);
   const width = useSize(box)?.width ?? 0;
   const step = firstStep(keys);
@@ -84,6 +85,11 @@ export function Pipeline({ verdict, names, selected, onSelect }: Props) {
         </ol>
         <Arrows keys={keys} width={width} />
       </div>
+      {promptsOnly === undefined ? null : (
+        <p className={styles.caution} role="note">
+          {promptsOnly.text[language]}
+        </p>
+      )}
     </section>
   );
 }

@@ -73,13 +73,17 @@ export function Preconditions({
   );
 }
 
-function SideState({ state: { state, path, value } }: { state: PreconditionSide }) {
-  const { t } = useI18n();
+function SideState({ state: { state, path, value, text } }: { state: PreconditionSide }) {
+  const { t, language } = useI18n();
   const Sign = { ok: Check, failed: X, unknown: Minus }[state];
   return (
     <span className={state === "failed" ? styles.bad : styles.quiet} title={path ?? undefined}>
       <Sign size={12} strokeWidth={2} aria-hidden="true" /> <b>{t.loop.preconditions.states[state]}</b>
-      {path === null ? null : <span className={styles.set}>{valueText(value)}</span>}
+      {text !== undefined ? (
+        <span className={styles.equation}>{text[language]}</span>
+      ) : path === null ? null : (
+        <span className={styles.set}>{valueText(value)}</span>
+      )}
     </span>
   );
 }

@@ -21,8 +21,11 @@ export function RunPremises({ verdict }: { verdict: RunVerdict }) {
   });
   const matter = verdict.configurations.filter(({ matters }) => matters).length;
   if (matter > 0) premises.push({ code: "settings", text: words.settings(matter, format.count(matter)), ok: false });
+  // Two runs of one loop may share what would part training from inference: the engine says where that is the question.
+  const crossed = (verdict.findings ?? []).some(({ code }) => code === "preconditions_failed");
   const failing = (verdict.preconditions ?? []).filter(({ left, right }) => left.state === "failed" || right.state === "failed").length;
-  if (failing > 0) premises.push({ code: "preconditions", text: words.preconditions(failing, format.count(failing)), ok: false });
+  if (crossed && failing > 0)
+    premises.push({ code: "preconditions", text: words.preconditions(failing, format.count(failing)), ok: false });
   const checks = (verdict.checks ?? []).filter(({ state }) => state === "failed").length;
   if (checks > 0) premises.push({ code: "checks", text: words.checks(checks, format.count(checks)), ok: false });
   const holding = premises.filter(({ ok }) => ok).length;

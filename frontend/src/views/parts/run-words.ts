@@ -3,6 +3,9 @@ import type { Messages } from "../../i18n";
 
 /** Sentences about key data and settings, from the document alone. */
 
+/** The finding that is said where the tables are: training read the prompts alone. */
+export const PROMPTS_ONLY = "prompts_only";
+
 const MEMBERS = ["step", "rank", "micro_step", "id"] as const;
 
 /** `step 2 · rank 0 · micro step 1`; an entry of its own is named only where it is not the only one. */
