@@ -6,6 +6,7 @@ A code is part of the product's face: the browser translates it, the command lin
 from __future__ import annotations
 
 import errno
+from collections.abc import Mapping
 from typing import Any
 
 LONGEST_PRINTED_NAME = 300
@@ -223,6 +224,9 @@ MESSAGES: dict[str, tuple[str, str]] = {
 }
 
 
+OF_THE_MACHINE = frozenset({"disk_full", "file_forbidden", "file_missing", "file_unreadable"})
+
+
 class DumpError(Exception):
     """An input that cannot be read or compared.
 
@@ -235,6 +239,20 @@ class DumpError(Exception):
         self.where = where
         self.params = params
         super().__init__(self.sentence())
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> DumpError:
+        """The refusal that a ``document`` was made of."""
+        return cls(document["code"], document["where"], **document["params"])
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return {"code": self.code, "params": self.params, "message": str(self), "where": self.where}
+
+    @property
+    def is_of_the_machine(self) -> bool:
+        """Whether it says something about this machine rather than about the file."""
+        return self.code in OF_THE_MACHINE
 
     def sentence(self) -> str:
         what, hint = MESSAGES[self.code]

@@ -258,11 +258,23 @@ class LoopData:
 
 
 @dataclass(frozen=True, slots=True)
+class UnreadableDump:
+    """A dump that is there and cannot be read, while others of its run can: cut off where its process was killed, for one."""
+
+    place: str
+    stage: str | None
+    step: int | None
+    rank: int | None
+    error: JsonObject  # {code, params, message, where}
+
+
+@dataclass(frozen=True, slots=True)
 class Side:
     """All dumps of one run, in pipeline order: by stage, step, rank."""
 
     name: str
     dumps: Sequence[Dump]
+    unreadable: Sequence[UnreadableDump]
     left_aside: Sequence[LeftAside]
     digest: str  # sha256 over the bytes of every member read, in reading order: equal digests = the same input
     loop: LoopData = field(default_factory=LoopData)

@@ -19,6 +19,7 @@ import numpy as np
 from compare.engine.align.replicas import replicas
 from compare.engine.diagnose.baseline import Baseline
 from compare.engine.diagnose.case import Case, build_case, measured_self_noise, other_layout
+from compare.engine.diagnose.findings import Unreadable
 from compare.engine.diagnose.run_loop import failed_loop, loop_document
 from compare.engine.diagnose.run_settings import with_settings
 from compare.engine.diagnose.run_verdict import Outcome, run_verdict
@@ -88,6 +89,7 @@ class _Entry:
     step: int | None
     rank: int | None
     process: int | None  # of an asynchronous rollout
+    error: JsonObject | None = None  # why it cannot be read; it has no folder then
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,20 +251,22 @@ def compare_plan(plan: Plan, destination: Path, progress: Progress, on_verdict: 
     written.
     """
     documents: dict[int, JsonObject] = {}
+    errors: dict[int, JsonObject] = {}
     told: list[JsonObject] = []
 
     def judged(part: int, document: JsonObject) -> None:
         documents[part] = document
-        if len(documents) == len(plan.compared):
-            told.append(reduce_parts(plan, documents, {}, compare_loop(plan, folder / KEY_DATA)))
+        if len(documents) + len(errors) == len(plan.compared):
+            told.append(reduce_parts(plan, documents, errors, compare_loop(plan, folder / KEY_DATA)))
             on_verdict(told[0])
 
     with _appearing(destination) as folder:
         (folder / "parts").mkdir()
         for part in plan.compared:
-            compare_part(plan, part.n, folder / "parts" / str(part.n), progress, partial(judged, part.n))
-        if not told:  # no part is on both sides
-            told.append(reduce_parts(plan, {}, {}, compare_loop(plan, folder / KEY_DATA)))
+            with _failing(plan, part, errors):
+                compare_part(plan, part.n, folder / "parts" / str(part.n), progress, partial(judged, part.n))
+        if not told:  # no part is on both sides, or the last of them failed
+            told.append(reduce_parts(plan, documents, errors, compare_loop(plan, folder / KEY_DATA)))
             on_verdict(told[0])
         write_verdict(told[0], folder)
     return told[0]
@@ -277,9 +281,15 @@ def compare_paths(left: Sequence[Path], right: Sequence[Path], options: Options,
         baseline = None if options.baseline is None else _read([Path(options.baseline)], progress, kept / "baseline.bin")
         read_s = time.perf_counter() - begin
         plan = _plan(sides, options, baseline)
-        judged = [(part, None if part.only is not None else _judge(plan, part, progress)[0]) for part in plan.parts]
+        judged: list[tuple[Part, PartVerdict | None]] = []
+        errors: dict[int, JsonObject] = {}
+        for part in plan.parts:
+            verdict = None
+            with _failing(plan, part, errors):
+                verdict = None if part.only is not None else _judge(plan, part, progress)[0]
+            judged.append((part, verdict))
     documents = {part.n: verdict.document for part, verdict in judged if verdict is not None}
-    return Comparison(reduce_parts(plan, documents, {}, read_s=read_s), judged)
+    return Comparison(reduce_parts(plan, documents, errors, read_s=read_s), judged)
 
 
 def _read(paths: Sequence[Path], progress: Progress, kept: Path) -> _Run:
@@ -323,8 +333,10 @@ def _looped(document: JsonObject) -> bool:
 
 
 def _entries(document: JsonObject) -> list[_Entry]:
+    """The dumps that were read, in their order, then those that could not be."""
     return [
-        _Entry(entry["folder"], entry["stage"], entry["step"], entry["rank"], process_of(entry["place"])) for entry in document["dumps"]
+        _Entry(entry.get("folder", ""), entry["stage"], entry["step"], entry["rank"], process_of(entry["place"]), entry.get("error"))
+        for entry in (*document["dumps"], *document.get("unreadable", ()))  # a run of an older version has none
     ]
 
 
@@ -365,7 +377,8 @@ def _judge(plan: Plan, part: Part, progress: Progress) -> tuple[PartVerdict, Ran
         asked = partial(build_case, primary=plan.primary, exact=plan.options.exact, mapping=plan.mapping, namer=plan.namer)
         return asked(*dumps, spent=spent, watch=progress, held=held, self_noise=measured[-1])
 
-    ranks = _by_tokens(plan, part.ranks)
+    readable, unreadable = _readable(plan, part)
+    ranks = _by_tokens(plan, readable)
     cases = [built(*ranks[0])]
     if len(ranks) > 1 and other_layout(cases[0]):
         measured.clear()
@@ -376,11 +389,31 @@ def _judge(plan: Plan, part: Part, progress: Progress) -> tuple[PartVerdict, Ran
     begin = time.perf_counter()
     same_input = left.digest == right.digest and all(a == b for a, b in ranks)
     baseline = None if plan.baseline is None else Baseline(plan.baseline.name, same_baseline, measured)
-    verdict = judge(cases, plan.facts, same_input=same_input, baseline=baseline)
+    verdict = judge(cases, plan.facts, same_input=same_input, baseline=baseline, unreadable=unreadable)
     spent["diagnose_s"] = time.perf_counter() - begin
     verdict.document["timing"] = {name: round(seconds, 4) for name, seconds in spent.items()}
     progress("diagnose", 1.0, numbers)
     return verdict, ranks
+
+
+def _readable(plan: Plan, part: Part) -> tuple[RankPairs, list[Unreadable]]:
+    """The dumps of a part that can be compared, and which of its dumps cannot be read. Raises DumpError where that leaves none."""
+    kept: list[tuple[Sequence[int], Sequence[int]]] = []
+    lost: dict[tuple[int, int], Unreadable] = {}
+    for pair in part.ranks:
+        rows: list[list[int]] = [[], []]
+        for side, run in enumerate(plan.sides):
+            for row in pair[side]:
+                entry = run.entries[row]
+                if entry.error is None:
+                    rows[side].append(row)
+                else:
+                    lost[side, row] = Unreadable(side, entry.rank, entry.error)
+        if all(rows):
+            kept.append((rows[0], rows[1]))
+    if not kept:
+        raise DumpError.of(next(iter(lost.values())).error)
+    return kept, list(lost.values())
 
 
 def _by_tokens(plan: Plan, ranks: RankPairs) -> RankPairs:
@@ -400,6 +433,17 @@ def _again(baseline: _Run, entries: Sequence[_Entry]) -> list[Dump]:
     if len(entries) == 1 and len(held) == 1:
         return [baseline.dump(row) for row in held.values()]
     return [baseline.dump(held[entry.rank]) for entry in entries] if all(entry.rank in held for entry in entries) else []
+
+
+@contextmanager
+def _failing(plan: Plan, part: Part, errors: dict[int, JsonObject]) -> Iterator[None]:
+    """One part that cannot be compared does not hide the others; where it is the only one, that is the answer."""
+    try:
+        yield
+    except DumpError as error:
+        if error.is_of_the_machine or len(plan.compared) == 1:
+            raise
+        errors[part.n] = error.document
 
 
 def _total(documents: Iterable[JsonObject], read_s: float) -> JsonObject:

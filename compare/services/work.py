@@ -141,7 +141,7 @@ def perform(attempt: Attempt, action: Callable[[Pulse], None]) -> dict[str, Any]
     except Cancelled:
         raise
     except DumpError as refusal:
-        return {"code": refusal.code, "params": refusal.params, "message": str(refusal), "where": refusal.where}
+        return refusal.document
     except MemoryError:
         return problem("out_of_memory")
     except OSError as error:

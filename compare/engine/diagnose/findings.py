@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from compare.engine.diagnose.mapping_findings import mapping_findings
 from compare.engine.diagnose.premises import Premise
 from compare.engine.diagnose.rank_findings import rank_findings
 from compare.engine.diagnose.tensor_findings import tensor_findings
-from compare.engine.diagnose.words import both, counted, number, percent, short
+from compare.engine.diagnose.words import Text, both, counted, number, percent, short
 from compare.engine.ingest import notes
 from compare.engine.model import JsonObject
 
@@ -68,6 +69,38 @@ def parts_not_compared(left_out: Sequence[Sequence[tuple[str | None, int | None]
             ),
             evidence={"side": side, "parts": [{"stage": stage, "step": step} for stage, step in keys]},
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A dump that was not compared because it cannot be read. ``side`` is 0 (left) or 1; ``error`` as errors are told."""
+
+    side: int
+    rank: int | None
+    error: JsonObject
+
+
+def dumps_unreadable(unreadable: Sequence[Unreadable]) -> Iterator[Finding]:
+    for dump in unreadable:
+        rank = both("a dump", "一份 dump") if dump.rank is None else both(f"rank {dump.rank}", f"rank {dump.rank}")
+        yield Finding(
+            "dump_unreadable",
+            "error",
+            both(
+                f"Not compared: {rank['en']} of the {('left', 'right')[dump.side]} side cannot be read. {dump.error['message']}",
+                f"未比较：{('左侧', '右侧')[dump.side]}的 {rank['zh']} 无法读取（{dump.error['code']}：{dump.error['where']}）",
+            ),
+            evidence={"side": ("left", "right")[dump.side], "rank": dump.rank, "error": dump.error},
+        )
+
+
+def unreadable_words(unreadable: Sequence[Unreadable]) -> Text:
+    """What the headline adds: nothing where all was read."""
+    if not unreadable:
+        return both("", "")
+    count = len(unreadable)
+    verb = "was" if count == 1 else "were"
+    return both(f"; {counted(count, 'dump')} could not be read and {verb} not compared", f"；{count} 份 dump 无法读取，未参与比较")
 
 
 def _residual(layers: Sequence[LayerRow]) -> Iterator[Finding]:

@@ -15,7 +15,7 @@ from compare.engine.diagnose.baseline import Baseline, baseline_findings, floor_
 from compare.engine.diagnose.case import Case, maker_of, module_name
 from compare.engine.diagnose.causes import causes_of
 from compare.engine.diagnose.finding import Finding
-from compare.engine.diagnose.findings import findings_of, parts_not_compared
+from compare.engine.diagnose.findings import Unreadable, dumps_unreadable, findings_of, parts_not_compared, unreadable_words
 from compare.engine.diagnose.layers import LayerRow, layers_of
 from compare.engine.diagnose.origins import Inputs, Kind, Origin, diagnose_origins, downstream_ratio
 from compare.engine.diagnose.premises import Premise, failed, premises_of
@@ -48,7 +48,15 @@ class PartVerdict:
     document: JsonObject
 
 
-def judge(cases: Sequence[Case], sides: tuple[SideFacts, SideFacts], *, same_input: bool, baseline: Baseline | None = None) -> PartVerdict:
+def judge(
+    cases: Sequence[Case],
+    sides: tuple[SideFacts, SideFacts],
+    *,
+    same_input: bool,
+    baseline: Baseline | None = None,
+    unreadable: Sequence[Unreadable] = (),
+) -> PartVerdict:
+    """``unreadable``: dumps of this part that are in no case. What was not compared is not identical."""
     premises = premises_of(cases)
     broken = failed(premises)
     settled: list[Case] = []
@@ -59,19 +67,23 @@ def judge(cases: Sequence[Case], sides: tuple[SideFacts, SideFacts], *, same_inp
         origins += [(index, origin) for origin in found]
     origins.sort(key=lambda entry: (entry[1].pair, entry[0]))
     layers = layers_of(settled)
-    word = _word(settled, parted=bool(origins), broken=bool(broken))
+    word = _word(settled, parted=bool(origins), broken=bool(broken), whole=not unreadable)
     told = [_origin(settled[index], origin) for index, origin in origins]
+    said = _headline(word, settled, origins, layers, premises, broken)
+    for tail in (both("", "") if broken else floor_words(baseline), unreadable_words(unreadable)):
+        said = both(said["en"] + tail["en"], said["zh"] + tail["zh"])
     findings: Sequence[Finding] = [
         *findings_of(settled, layers, premises, same_input=same_input),
         *baseline_findings(baseline, settled),
         *parts_not_compared([side.left_out for side in sides]),
+        *dumps_unreadable(unreadable),
     ]
     document: JsonObject = {
         "schema": SCHEMA,
         "left": _side(sides[0], settled, 0),
         "right": _side(sides[1], settled, 1),
         "verdict": word,
-        "headline": _with(_headline(word, settled, origins, layers, premises, broken), both("", "") if broken else floor_words(baseline)),
+        "headline": said,
         "premises": [{"code": p.code, "state": p.state, "detail": p.detail} for p in premises],
         "first_difference": _first_difference(settled) if not broken else None,
         "first_divergence": told[0] if told else None,
@@ -80,7 +92,7 @@ def judge(cases: Sequence[Case], sides: tuple[SideFacts, SideFacts], *, same_inp
         "layers": [_layer(row) for row in layers],
         "findings": [finding.document() for finding in findings],
         "counts": _counts(settled),
-        "by_rank": _by_rank(settled, {index for index, _ in origins}, broken=bool(broken)),
+        "by_rank": _by_rank(settled, {index for index, _ in origins}, unreadable, broken=bool(broken)),
     }
     return PartVerdict(settled, origins, layers, finite(document))
 
@@ -102,10 +114,6 @@ def _finite(value: object) -> object:
     return value
 
 
-def _with(text: Text, tail: Text) -> Text:
-    return both(text["en"] + tail["en"], text["zh"] + tail["zh"])
-
-
 def _side(facts: SideFacts, cases: Sequence[Case], side: int) -> JsonObject:
     first = cases[0].dumps[side]
     return {
@@ -121,17 +129,19 @@ def _side(facts: SideFacts, cases: Sequence[Case], side: int) -> JsonObject:
     }
 
 
-def _by_rank(cases: Sequence[Case], parted: set[int], *, broken: bool) -> list[JsonObject]:
-    """The verdict of each rank that was compared with one rank alone; ``parted``: the cases that hold an origin."""
-    return [
-        {"rank": case.rank, "verdict": _word([case], parted=index in parted, broken=broken)}
+def _by_rank(cases: Sequence[Case], parted: set[int], unreadable: Sequence[Unreadable], *, broken: bool) -> list[JsonObject]:
+    """The verdict of each rank that stands against one rank alone; ``parted``: the cases that hold an origin."""
+    words = {
+        case.rank: _word([case], parted=index in parted, broken=broken, whole=True)
         for index, case in enumerate(cases)
         if case.rank is not None and all(len(ranks) == 1 for ranks in case.ranks)
-    ]
+    }
+    lost = {dump.rank: "not_comparable" for dump in unreadable if words and dump.rank is not None}
+    return [{"rank": rank, "verdict": word} for rank, word in sorted({**lost, **words}.items())]
 
 
-def _word(cases: Sequence[Case], *, parted: bool, broken: bool) -> str:
-    return "not_comparable" if broken else "diverged" if parted else "identical" if _identical(cases) else "consistent"
+def _word(cases: Sequence[Case], *, parted: bool, broken: bool, whole: bool) -> str:
+    return "not_comparable" if broken else "diverged" if parted else "identical" if whole and _identical(cases) else "consistent"
 
 
 def _identical(cases: Sequence[Case]) -> bool:

@@ -64,6 +64,10 @@ def inventory(side: Side, total_bytes: int) -> JsonObject:
             }
             for number, dump in enumerate(side.dumps)
         ],
+        "unreadable": [
+            {"place": dump.place, "stage": dump.stage, "step": dump.step, "rank": dump.rank, "error": dump.error}
+            for dump in side.unreadable
+        ],
         "missing": [
             name
             for name, there in (

@@ -22,7 +22,7 @@ from compare.engine.ingest.source import Meter, Progress, Source
 from compare.engine.ingest.stacks import read_stacks
 from compare.engine.ingest.tensor_files import with_tensors
 from compare.engine.ingest.visdb import read_database
-from compare.engine.model import Dump, LeftAside, Side
+from compare.engine.model import Dump, LeftAside, Side, UnreadableDump
 
 STRUCTURE = "structure"  # the task of dumps without values: construct.json is all they hold
 
@@ -44,15 +44,31 @@ def read_side(sources: Sequence[Source], name: str, progress: Progress | None = 
         size = sum(member.size for place in places for member in place.files.values())
         meter.phase(size + sum(member.size for member in found.members), until=1.0)
         digest = new_digest()
-        dumps = [with_tensors(dump, place.tensors) for place in places for dump in _dumps(place, meter, digest)]
+        dumps, unreadable = _all_dumps(places, meter, digest)
         unused = (member for place in places for member in place.tensors.values())
         expander.left_aside.extend(LeftAside(printable(member.path), reason(member)) for member in unused)
         loop = read_loop(found, lambda member: opened(member, meter, digest), expander.left_aside)
         left_aside = sorted(expander.left_aside, key=lambda left: (left.path, left.reason))
+    if unreadable and not dumps and loop.key_data is None:
+        raise DumpError.of(unreadable[0].error)
     if dumps and loop.key_data is None and not any(len(dump.records) for dump in dumps):
         raise DumpError("empty_side", dumps[0].place)
     meter.report()
-    return Side(name=name, dumps=dumps, left_aside=left_aside, digest=digest.hexdigest(), loop=loop)
+    return Side(name=name, dumps=dumps, unreadable=unreadable, left_aside=left_aside, digest=digest.hexdigest(), loop=loop)
+
+
+def _all_dumps(places: Sequence[Place], meter: Meter, digest: Any) -> tuple[list[Dump], list[UnreadableDump]]:
+    """One broken dump does not hide the others of its run. What is wrong with the machine is not the dump's fault, and raised."""
+    dumps: list[Dump] = []
+    unreadable: list[UnreadableDump] = []
+    for place in places:
+        try:
+            dumps += [with_tensors(dump, place.tensors) for dump in _dumps(place, meter, digest)]
+        except DumpError as error:
+            if error.is_of_the_machine:
+                raise
+            unreadable.append(UnreadableDump(place.where, place.stage, place.step, place.rank, error.document))
+    return dumps, unreadable
 
 
 def _dumps(place: Place, meter: Meter, digest: Any) -> Iterator[Dump]:

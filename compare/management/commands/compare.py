@@ -29,6 +29,7 @@ EXPORTS = {  # option → what a file's name may end with
     "table": (".csv", ".xlsx"),
     "export_mapping": (".yaml", ".yml", ".csv"),
 }
+MOST_FAILED = 5  # parts whose errors are printed
 STATUS = {"identical": AGREES, "consistent": AGREES, "diverged": DIVERGED, "not_comparable": NOT_COMPARABLE}
 
 
@@ -166,6 +167,9 @@ def _summary(document: JsonObject) -> str:
     failed = [premise["code"] for premise in document.get("premises") or [] if premise["state"] == "failed"]
     if failed:
         lines.append(f"  failed premises: {', '.join(failed)}")
+    unread = [row for row in document.get("parts") or [] if row["error"]]
+    lines += [f"  failed: {row['error']['message']}" for row in unread[:MOST_FAILED]]
+    lines += [f"  and {len(unread) - MOST_FAILED} more"] if len(unread) > MOST_FAILED else []
     if "parts" not in document:  # those of a run verdict are in its chain
         lines += [f"  note: {finding['text']['en']}" for finding in document["findings"] if finding["severity"] in TOLD]
     return "\n".join(lines)

@@ -65,6 +65,14 @@ export interface LeftAside {
   readonly reason: string;
 }
 
+export interface UnreadableDump {
+  readonly place: string;
+  readonly stage: string | null;
+  readonly step: number | null;
+  readonly rank: number | null;
+  readonly error: ApiProblem;
+}
+
 /** Something that was taken otherwise than it stands in the file. */
 export interface Note {
   readonly code: string;
@@ -90,6 +98,8 @@ export interface Inventory {
   readonly counts: { readonly dumps: number; readonly records: number; readonly slots: number; readonly bytes: number };
   readonly dumps: readonly InventoryDump[];
   readonly missing: readonly string[];
+  /** Dumps that are there and cannot be read, while others can; inventories that were stored before there were such have none. */
+  readonly unreadable?: readonly UnreadableDump[];
   /** Inventories that were stored before there were notes have none. */
   readonly notes?: readonly Note[];
   readonly left_aside: readonly LeftAside[];

@@ -1,8 +1,10 @@
 import type { ReactNode } from "react";
 import type { Inventory } from "../api/types";
 import { useI18n } from "../i18n";
+import { problemSentence } from "../i18n/errors";
 import { CopyButton } from "./copy-button";
 import styles from "./facts.module.css";
+import { Glyph } from "./glyph";
 
 /** Lines of a name and what it is; a `dl` around them. */
 export function Fact({ name, children }: { name: string; children: ReactNode }) {
@@ -31,6 +33,27 @@ export function Digest({ digest }: { digest: string }) {
         <code title={digest}>{`${digest.slice(0, 8)}…${digest.slice(-4)}`}</code>
         <CopyButton text={digest} label={t.card.copyDigest} className={styles.copy} />
       </span>
+    </Fact>
+  );
+}
+
+const MOST_UNREADABLE = 20;
+
+/** Dumps that are there and could not be read, while others of the run could. */
+export function Unreadable({ dumps }: { dumps: Inventory["unreadable"] }) {
+  const { t, language, format } = useI18n();
+  if (dumps === undefined || dumps.length === 0) return null;
+  const more = dumps.length - MOST_UNREADABLE;
+  return (
+    <Fact name={t.card.unreadable}>
+      <ul className={styles.notes}>
+        {dumps.slice(0, MOST_UNREADABLE).map(({ place, error }) => (
+          <li key={place}>
+            <Glyph name="failed" /> {problemSentence(error, language)}
+          </li>
+        ))}
+        {more > 0 ? <li>{t.card.moreUnreadable(more, format.count(more))}</li> : null}
+      </ul>
     </Fact>
   );
 }

@@ -162,6 +162,8 @@ export const en = {
     digest: "SHA-256",
     contents: "Contents",
     leftAside: "Not read",
+    unreadable: "Damaged",
+    moreUnreadable: (count: number, text: string) => `and ${plural(count, text, "dump", "dumps")} more`,
     noted: "Noted",
     notSent: "Not sent",
     roleNames: { train: "train", infer: "inference" },

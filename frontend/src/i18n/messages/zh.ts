@@ -157,6 +157,8 @@ export const zh: Messages = {
     digest: "SHA-256",
     contents: "内容",
     leftAside: "未读取",
+    unreadable: "已损坏",
+    moreUnreadable: (_count, text) => `另有 ${text} 份 dump`,
     noted: "备注",
     notSent: "未发送",
     roleNames: { train: "训练", infer: "推理" },

@@ -139,6 +139,46 @@ describe("the start page", () => {
     await within(screen.getByRole("region", { name: "Inference dump" })).findByText("inference, guessed from engine modules");
   });
 
+  it("names the dumps of a run that cannot be read, among those that can", async () => {
+    const unreadable = [
+      {
+        place: "b.zip!update/step2/rank0/dump.json",
+        stage: "update",
+        step: 2,
+        rank: 0,
+        error: {
+          code: "file_empty",
+          params: {},
+          message: "b.zip!update/step2/rank0/dump.json: It is empty",
+          where: "b.zip!update/step2/rank0/dump.json",
+        },
+      },
+    ];
+    const inventory = {
+      role: "train",
+      role_evidence: "gradients",
+      framework: "pytorch",
+      wrapping: null,
+      task: "statistics",
+      level: "L0",
+      dtype: null,
+      stages: ["update"],
+      steps: [0],
+      ranks: [0],
+      counts: { records: 52, bytes: 5095 },
+      missing: [],
+      unreadable,
+      left_aside: [],
+      digest: "ab".repeat(32),
+    };
+    setup(run("a", { state: "ready", inventory }));
+    hold("left", { phase: "run", id: "a", name: "a", about: null });
+    const side = screen.getByRole("region", { name: "Training dump" });
+    expect((await within(side).findByText("Damaged")).nextElementSibling?.textContent).toMatch(
+      /^\s*b\.zip!update\/step2\/rank0\/dump\.json: /,
+    );
+  });
+
   it("calls two runs of one role left and right, without asking to swap what is no use to swap", async () => {
     const inventory = {
       role: "train",

@@ -2,7 +2,7 @@ import type { Inventory, Role, Run } from "../../api/types";
 import { useI18n } from "../../i18n";
 import { bytes } from "../../i18n/format";
 import { Button } from "../../ui/button";
-import { Digest, Fact, Noted, Structure } from "../../ui/facts";
+import { Digest, Fact, Noted, Structure, Unreadable } from "../../ui/facts";
 import { dataLine, extentLine, frameworkLine } from "../../ui/run-facts";
 import type { Side } from "../../ui/side";
 import { roleOf } from "../../ui/side-words";
@@ -90,6 +90,7 @@ function ServerFacts({ side, inventory, sha256, other, canSwap }: ServerFactsPro
         <Structure missing={inventory.missing} />
       </Fact>
       <Digest digest={sha256 || inventory.digest} />
+      <Unreadable dumps={inventory.unreadable} />
       <Noted notes={inventory.notes} />
       <ServerAside inventory={inventory} />
     </>

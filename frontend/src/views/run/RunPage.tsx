@@ -5,7 +5,7 @@ import type { Run } from "../../api/types";
 import { useI18n } from "../../i18n";
 import { errorSentence, problemSentence } from "../../i18n/errors";
 import { bytes, share } from "../../i18n/format";
-import { Digest, Fact, Noted, Structure } from "../../ui/facts";
+import { Digest, Fact, Noted, Structure, Unreadable } from "../../ui/facts";
 import { Glyph } from "../../ui/glyph";
 import { Header } from "../../ui/header";
 import { Notice } from "../../ui/notice";
@@ -108,6 +108,7 @@ function RunFacts({ run }: { run: Run }) {
           <Fact name={t.card.structure}>
             <Structure missing={inventory.missing} />
           </Fact>
+          <Unreadable dumps={inventory.unreadable} />
           <Noted notes={inventory.notes} />
         </>
       )}
