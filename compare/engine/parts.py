@@ -15,7 +15,9 @@ PartKey = tuple[str | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class StagePair:
-    """``reason``: same_name, same_kind, train_infer, requests, chosen, only_one. ``used``: compared so; else it is proposed."""
+    """``reason``: same_name, same_kind, processes, train_infer, requests, chosen, only_one. ``used``: compared so; else it is proposed,
+    by the names that ``stage`` takes: without process folders.
+    """
 
     left: str | None
     right: str | None
@@ -61,11 +63,10 @@ def parts_of(
 
     Raises DumpError ``no_such_choice`` where a side does not hold what was asked for.
     """
-    groups = tuple(_grouped(side, chosen(side, options, which)) for which, side in enumerate((left, right)))
+    groups = _grouped(left, chosen(left, options, 0)), _grouped(right, chosen(right, options, 1))
     if requests:
-        return _by_request((left, right), (groups[0], groups[1]), requests)
-    names = [list(dict.fromkeys(stage for stage, _ in group)) for group in groups]
-    stages = pair_stages(names[0], names[1], chosen=options.stage is not None)
+        return _by_request((left, right), groups, requests)
+    stages = _stages((left, right), groups, chosen=options.stage is not None)
     found = []
     couples = _paired(list(groups[0]), list(groups[1]), stages)
     known = {(pair.left, pair.right) for pair in stages if pair.used}
@@ -128,12 +129,26 @@ def chosen(dumps: Sequence[Placed], options: Options, side: int) -> list[int]:
         wanted = options.each(name)[side]
         if wanted is None:
             continue
-        held = {str(getattr(dumps[row], name)) for row in rows if getattr(dumps[row], name) is not None}
-        if wanted in held:
-            rows = [row for row in rows if str(getattr(dumps[row], name)) == wanted]
-        elif len(held) > 1 or (not held and len(rows) > 1):
-            raise DumpError("no_such_choice", ("left", "right")[side], name=name, value=wanted, held=", ".join(sorted(held)) or "none")
+        held = {row: _names(dumps[row], name) for row in rows}
+        every = set().union(*held.values())
+        if wanted in every:
+            rows = [row for row in rows if wanted in held[row]]
+        elif len(every) > 1 or (not every and len(rows) > 1):
+            raise DumpError("no_such_choice", ("left", "right")[side], name=name, value=wanted, held=", ".join(sorted(every)) or "none")
     return rows
+
+
+def _names(dump: Placed, name: str) -> set[str]:
+    """What a dump can be asked for by. A stage without its process folder stands for all its processes."""
+    found = {dump.stage, _shared_stage(dump)} if name == "stage" else {getattr(dump, name)}
+    return {str(one) for one in found if one is not None}
+
+
+def _shared_stage(dump: Placed) -> str | None:
+    """The stage that the processes of a rollout share: generate of generate/4711, None where the name is nothing but the process."""
+    if dump.stage is None or dump.process is None:
+        return dump.stage
+    return "/".join(part for part in dump.stage.split("/") if part != str(dump.process)) or None
 
 
 def _grouped(dumps: Sequence[Placed], rows: Sequence[int]) -> dict[PartKey, list[int]]:
@@ -147,6 +162,61 @@ def _grouped(dumps: Sequence[Placed], rows: Sequence[int]) -> dict[PartKey, list
         return step if step is not None else -1, stage_order(stage)
 
     return {key: groups[key] for key in sorted(groups, key=place)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Process:
+    """What of a stage lies in one process folder, or all of it. ``name``: of the stage with the process, as dumps are called."""
+
+    name: str | None
+    process: int | None
+    ranks: tuple[int, ...]
+
+
+def _stages(
+    sides: tuple[Sequence[Placed], Sequence[Placed]], groups: tuple[Mapping[PartKey, Sequence[int]], ...], *, chosen: bool
+) -> list[StagePair]:
+    """Stages paired, and the process folders within them. Processes have other numbers in every run: they pair in order."""
+    held = [_processes(side, group) for side, group in zip(sides, groups, strict=True)]
+    found: list[StagePair] = []
+    for pair in pair_stages(list(held[0]), list(held[1]), chosen=chosen):
+        if not pair.used:
+            found.append(pair)
+            continue
+        for a, b in _in_order(held[0][pair.left], held[1][pair.right]):
+            reason = "processes" if pair.reason == "same_name" and a.name != b.name else pair.reason
+            found.append(StagePair(a.name, b.name, reason, used=True))
+    return found
+
+
+def _processes(dumps: Sequence[Placed], groups: Mapping[PartKey, Sequence[int]]) -> dict[str | None, list[_Process]]:
+    rows: dict[tuple[str | None, str | None], list[int]] = {}
+    for (stage, _), held in groups.items():
+        rows.setdefault((_shared_stage(dumps[held[0]]), stage), []).extend(held)
+    found: dict[str | None, list[_Process]] = {}
+    for (shared, name), held in rows.items():
+        process = dumps[held[0]].process if name != shared else None
+        found.setdefault(shared, []).append(_Process(name, process, tuple(sorted({dumps[row].rank or 0 for row in held}))))
+    return found
+
+
+def _in_order(left: Sequence[_Process], right: Sequence[_Process]) -> list[tuple[_Process, _Process]]:
+    """Those of the same ranks in the order of their numbers, then what is left. Where one side holds some of the other's own processes (a
+    part of the same run) the numbers say which.
+    """
+    numbers = [{one.process for one in side} for side in (left, right)]
+    if len(left) != len(right) and (numbers[0] < numbers[1] or numbers[1] < numbers[0]):
+        return [(a, b) for a in left for b in right if a.process == b.process]
+    rest = [sorted(side, key=lambda one: -1 if one.process is None else one.process) for side in (left, right)]
+    found: list[tuple[_Process, _Process]] = []
+    for alike in (True, False):
+        for one in list(rest[0]):
+            other = next((other for other in rest[1] if not alike or other.ranks == one.ranks), None)
+            if other is not None:
+                found.append((one, other))
+                rest[0].remove(one)
+                rest[1].remove(other)
+    return sorted(found, key=lambda pair: left.index(pair[0]))
 
 
 def _paired(left: Sequence[PartKey], right: Sequence[PartKey], stages: Sequence[StagePair]) -> list[tuple[PartKey | None, PartKey | None]]:

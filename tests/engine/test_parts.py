@@ -122,6 +122,54 @@ def test_dumps_of_the_same_request_are_compared_wherever_they_lie() -> None:
     assert {pair.reason for pair in stages} == {"requests"}
 
 
+def rollout(*processes: int, steps: int = 2, rank: int = 0) -> list[Dump]:
+    return [Dump(f"generate/{process}", step, rank, process) for process in processes for step in range(steps)]
+
+
+def test_process_folders_that_have_other_numbers_in_every_run_pair_in_order() -> None:
+    left, right = [*rollout(4711, 4712), *run("actor")], [*rollout(8800, 8801), *run("actor")]
+    pairs, used = paired(left, right)
+    assert used == [
+        ("generate/4711", "generate/8800", "processes"),
+        ("generate/4712", "generate/8801", "processes"),
+        ("actor", "actor", "same_name"),
+    ]
+    assert (("generate/4712", 1), ("generate/8801", 1)) in pairs
+    assert all(a is not None and b is not None for a, b in pairs)
+    back, _ = paired(right, left)
+    assert {(b, a) for a, b in back} == set(pairs)
+
+
+def test_a_process_more_on_one_side_is_on_that_side_only() -> None:
+    pairs, used = paired(rollout(99, 100), rollout(7, 8, 9))
+    assert [(a, b) for a, b, _ in used] == [("generate/99", "generate/7"), ("generate/100", "generate/8")]
+    assert (None, ("generate/9", 0)) in pairs
+    _, used = paired(rollout(99, 100), rollout(100))  # a part of the same run
+    assert [(a, b) for a, b, _ in used] == [("generate/100", "generate/100")]
+
+
+def test_processes_of_an_engine_spread_over_cards_pair_rank_by_rank() -> None:
+    left = [*rollout(1, 3, rank=0), *rollout(2, 4, rank=1)]
+    right = [*rollout(12, 14, rank=0), *rollout(11, 13, rank=1)]
+    _, used = paired(left, right)
+    assert {(a, b) for a, b, _ in used} == {
+        ("generate/1", "generate/12"),
+        ("generate/3", "generate/14"),
+        ("generate/2", "generate/11"),
+        ("generate/4", "generate/13"),
+    }
+
+
+def test_a_stage_without_its_process_chooses_all_its_processes() -> None:
+    pairs, _ = paired([*rollout(4711, 4712), *run("actor")], [*rollout(1, 2), *run("actor")], stage="generate")
+    assert [a[0] for a, _ in pairs if a is not None] == ["generate/4711", "generate/4712"] * 2
+    assert paired(rollout(4711, 4712), rollout(1, 2), stage="generate/4712:generate/1")[0] == [
+        (("generate/4712", step), ("generate/1", step)) for step in (0, 1)
+    ]
+    parts, _ = parts_of([*rollout(4711, 4712), *run("actor")], [*rollout(4711, 4712), *run("actor")], Options())
+    assert len(parts) == 6
+
+
 def test_what_a_key_is_made_of_is_followed_through_keys_that_are_there() -> None:
     keys = ["prompts", "responses", "ref_log_probs", "log_prob", "loss", "mine"]
     assert made_of("loss", keys) == {"prompts", "responses", "ref_log_probs", "log_prob"}

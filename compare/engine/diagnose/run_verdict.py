@@ -132,7 +132,7 @@ def _maker(table: JsonObject, rows: Sequence[JsonObject]) -> JsonObject | None:
 
 def _stages(pair: StagePair, rows: Sequence[JsonObject]) -> JsonObject:
     """How a stage of the left side was paired, or could be. ``option`` is None where the folders are called nothing that can be chosen."""
-    steps = [{row[side]["step"] for row in rows if row[side] and row[side]["stage"] == stage} for side, stage in _sides_of(pair)]
+    steps = [{row[side]["step"] for row in rows if row[side] and _is_of(row[side]["stage"], stage)} for side, stage in _sides_of(pair)]
     parts = sum(
         bool(row["left"] and row["right"] and (row["left"]["stage"], row["right"]["stage"]) == (pair.left, pair.right)) for row in rows
     )
@@ -151,9 +151,18 @@ def _sides_of(pair: StagePair) -> tuple[tuple[str, str | None], tuple[str, str |
     return ("left", pair.left), ("right", pair.right)
 
 
+def _is_of(stage: str | None, name: str | None) -> bool:
+    """Whether a stage is the one of that name, or one of its processes (generate/4711)."""
+    return stage == name or (stage is not None and name is not None and stage.startswith(f"{name}/"))
+
+
 REASONS: dict[str, Text] = {
     "same_name": both("the same stage on both sides", "两侧为同一阶段"),
     "same_kind": both("the same stage under another name", "同一阶段，名称不同"),
+    "processes": both(
+        "the same stage; its process folders have other numbers in every run and are paired in order",
+        "同一阶段；进程目录的编号每次运行都不同，按先后顺序配对",
+    ),
     "train_infer": both(
         "train against inference: the trainer's forward pass over what the engine generated", "训练对推理：训练端对推理端生成内容的前向计算"
     ),

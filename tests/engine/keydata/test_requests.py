@@ -101,7 +101,7 @@ def places(document: dict[str, Any]) -> list[tuple[str | None, int | None, str |
 
 def test_two_loops_with_request_logs_are_compared_stage_with_stage_and_not_train_with_inference(tmp_path: Path) -> None:
     left = asynchronous_loop(tmp_path / "a", ["x", "y"], {(4711, 0): "x", (4711, 1): "y"})
-    right = asynchronous_loop(tmp_path / "b", ["u", "v"], {(4711, 0): "u", (4711, 1): "v"}, fault="dump_actor/step1")
+    right = asynchronous_loop(tmp_path / "b", ["u", "v"], {(8800, 0): "u", (8800, 1): "v"}, fault="dump_actor/step1")
     for a, b in ((left, right), (right, left)):
         document = compare_paths([a], [b], Options()).document
         assert document["verdict"] == "diverged"
@@ -114,13 +114,27 @@ def test_two_loops_with_request_logs_are_compared_stage_with_stage_and_not_train
         assert document["first"]["stage"] == "dump_actor"
 
 
+def test_a_fault_in_a_rollout_process_is_found_although_processes_have_other_numbers(tmp_path: Path) -> None:
+    left = asynchronous_loop(tmp_path / "a", ["x"], {(4711, 0): "x", (4712, 0): "y"})
+    right = asynchronous_loop(tmp_path / "b", ["u"], {(8800, 0): "u", (8801, 0): "v"}, fault="dump_generate/8801/step0")
+    for a, b in ((left, right), (right, left)):
+        document = compare_paths([a], [b], Options()).document
+        assert [part["verdict"] for part in document["parts"]] == ["identical", "diverged", "identical"]
+        assert {part["left"]["stage"] for part in document["parts"] if part["verdict"] == "diverged"} <= {
+            "dump_generate/4712",
+            "dump_generate/8801",
+        }
+        proposed = [pair["option"] for pair in document["stage_pairs"] if not pair["used"]]
+        assert proposed == ["dump_actor:dump_generate", "dump_generate:dump_actor"]
+
+
 def test_a_loop_against_itself_pairs_chosen_train_and_inference_dumps_by_the_request_they_hold(tmp_path: Path) -> None:
-    run = asynchronous_loop(tmp_path / "run", ["x", "y"], {(4711, 0): "none", (4711, 3): "y", (4711, 5): "x"})
+    run = asynchronous_loop(tmp_path / "run", ["x", "y"], {(4711, 0): "none", (4711, 3): "y", (4712, 5): "x"})
     for stage, reverse in (("dump_actor:dump_generate", False), ("dump_generate:dump_actor", True)):
         document = compare_paths([run], [run], Options(stage=stage)).document
         found = [(part["right"], part["left"]) if reverse else (part["left"], part["right"]) for part in document["parts"]]
         assert [((a or {}).get("step"), (b or {}).get("step")) for a, b in found] == [(0, 5), (1, 3), (None, 0)]
-        assert [pair["reason"] for pair in document["stage_pairs"]] == ["requests"]
+        assert {pair["reason"] for pair in document["stage_pairs"]} == {"requests"}
 
 
 def test_an_asynchronous_loop_is_compared_request_by_request(tmp_path: Path) -> None:
