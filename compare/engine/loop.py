@@ -18,6 +18,7 @@ class Stage:
     words: frozenset[str]
     also: frozenset[str]  # one of these must be there too, where there are any
     prevails: bool
+    takes: tuple[str, ...]
 
     def knows(self, words: set[str]) -> bool:
         return not self.words.isdisjoint(words) and (not self.also or not self.also.isdisjoint(words))
@@ -47,7 +48,7 @@ class Loop:
 def loop() -> Loop:
     document: dict[str, Any] = yaml.safe_load(Path(__file__).with_name("loop.yaml").read_text("utf-8"))
     stages = tuple(
-        Stage(row["kind"], frozenset(row["words"]), frozenset(row.get("with", ())), row.get("prevails", False))
+        Stage(row["kind"], frozenset(row["words"]), frozenset(row.get("with", ())), row.get("prevails", False), tuple(row.get("takes", ())))
         for row in document["stages"]
     )
     quantities = tuple(
@@ -95,6 +96,26 @@ def quantity(key: str) -> Quantity | None:
 def key_order(key: str) -> tuple[int, str]:
     """Sorts keys in pipeline order, those of no known name last."""
     return loop().names.get(key.lower(), len(loop().quantities)), key
+
+
+def stage_moment(stage: str | None) -> tuple[int, int]:
+    """When a stage's work is over within a step, to be held against ``key_moment``: after the last key that it makes or takes; for a stage
+    without any, when that of the stage before it is. A stage of no known name is over when the step is.
+    """
+    found = _stage(stage)
+    if found is None:
+        return len(loop().quantities), 1
+    return next((max(keys) for known in range(found, -1, -1) if (keys := _keys_of(known))), -1), 1
+
+
+def _keys_of(stage: int) -> list[int]:
+    known = loop().stages[stage]
+    return [at for at, one in enumerate(loop().quantities) if one.stage == known.kind or one.key in known.takes]
+
+
+def key_moment(key: str) -> tuple[int, int]:
+    """When a key is made within a step, to be held against ``stage_moment``: a key comes before the end of the stage that makes it."""
+    return key_order(key)[0], 0
 
 
 def made_of(key: str, keys: Iterable[str]) -> set[str]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 from compare.engine.model import JsonObject
 
@@ -32,21 +31,14 @@ def _lines(document: JsonObject) -> Iterator[str]:
         return
     place = [f"step {first['step']}" if first["step"] is not None else "", f"rank {first['rank']}" if first["rank"] is not None else ""]
     where = ", ".join(word for word in (first["stage"], *place) if word)
-    if where:
+    if where and first["stage"] and document.get("first_part", first) is None:
+        yield f"made by: {where}, which agrees"
+    elif where:
         yield f"{'stage' if first['stage'] else 'place'}: {where}"
     if first["module"]:
         yield f"module: {first['module']}"
-    for cause in _causes(document["parts"], first)[:3]:
+    for cause in (document.get("first_origin") or {}).get("causes", [])[:3]:
         yield f"cause: {cause['text']['en']} ({cause['score']:.2f})"
-
-
-def _causes(parts: Sequence[JsonObject], first: JsonObject) -> list[Any]:
-    for part in parts:
-        place = part["first_divergence"]
-        if place and (part["stage"], part["step"], place["module"]) == (first["stage"], first["step"], first["module"]):
-            causes: list[Any] = place["causes"]
-            return causes
-    return []
 
 
 def _value(value: object) -> str:

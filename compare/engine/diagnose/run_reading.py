@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from compare.engine.diagnose.findings import Finding
 from compare.engine.diagnose.words import Text, both, number
-from compare.engine.keydata.comparison import CONSEQUENCE, DIFFERS, LEFT_ONLY, NOT_READ, RIGHT_ONLY, KeyComparison, KeyDataComparison
+from compare.engine.keydata.comparison import CONSEQUENCE, DIFFERS, EQUAL, LEFT_ONLY, NOT_READ, RIGHT_ONLY, KeyComparison, KeyDataComparison
 from compare.engine.loop import quantity
 
 MOST_NAMES = 8
@@ -39,9 +39,19 @@ def meaning(key: KeyComparison) -> tuple[str, Text]:
     """Code and the place to look at, for a key that differs and not as a consequence."""
     known = quantity(key.name)
     code, en, zh = MEANINGS.get(known.key if known else "", OTHER)
-    if known is not None and known.key == "log_prob" and key.first is not None and key.first.place[2] > 0:
+    if known is not None and known.key == "log_prob" and _only_later(key):
         code, en, zh = UPDATE_ORDER
     return code, both(en, zh)
+
+
+def _only_later(key: KeyComparison) -> bool:
+    """Whether the step in which the key first differs began with a micro-step in which no rank differs: the weights were equal then."""
+    if key.first is None:
+        return False
+    step = key.first.place[0]
+    differing = {pair.place[2] for pair in key.differing if pair.place[0] == step}
+    equal = {pair.place[2] for pair in key.pairs if pair.place[0] == step and pair.state == EQUAL}
+    return bool(equal) and min(equal) < min(differing)
 
 
 def reading(comparison: KeyDataComparison) -> list[Finding]:

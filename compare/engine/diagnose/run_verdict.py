@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from compare.engine.diagnose.findings import Finding
 from compare.engine.diagnose.run_drift import Drift, stage_drifts
+from compare.engine.diagnose.run_first import First, first_of
 from compare.engine.diagnose.run_settings import what_fails
 from compare.engine.diagnose.verdict import SideFacts, finite
 from compare.engine.diagnose.words import Text, both, counted, short
@@ -42,9 +43,8 @@ def run_verdict(
     rows = [_row(outcome) for outcome in outcomes]
     documents = {outcome.part.n: outcome.document for outcome in outcomes if outcome.document is not None}
     word = _word([row["verdict"] for row in rows], loop.get("verdict"))
-    table = loop.get("first")
-    bad = next((row for row in rows if row["verdict"] == "diverged"), None)
-    first = _chain(table, rows) if table else None if bad is None else _first(bad)
+    found = first_of(loop.get("first"), rows, documents)
+    first = None if found is None else found.document()
     judged = list(documents.values())
     sides = {
         name: {**judged[0][name], "step": None, "stage": None} if judged else {"name": facts[index].name, "role": facts[index].role}
@@ -55,8 +55,10 @@ def run_verdict(
         "schema": SCHEMA,
         **sides,
         "verdict": word,
-        "headline": _with_failures(_headline(word, rows, judged, first, loop), rows, loop),
+        "headline": _with_failures(_headline(word, rows, judged, found, loop), rows, loop),
         "first": first,
+        "first_part": found.row["n"] if found and found.row else None,
+        "first_origin": found.place if found and found.place and "causes" in found.place else None,
         "configurations": loop.get("configurations", []),
         "preconditions": loop.get("preconditions", []),
         "key_data": loop.get("key_data", []),
@@ -64,7 +66,12 @@ def run_verdict(
         "checks": loop.get("checks", []),
         "stage_pairs": [_stages(pair, rows) for pair in stages],
         "drift": [*loop.get("drift", []), *(drift.document() for drift in drifts)],
-        "findings": [*loop.get("findings", []), *_findings(table, first, rows, drifts), *_preconditions(loop, facts, stages)],
+        "findings": [
+            *_earlier(found, loop),
+            *loop.get("findings", []),
+            *_findings(found, rows, drifts),
+            *_preconditions(loop, facts, stages),
+        ],
         "parts": rows,
         "timing": timing,
     }
@@ -111,25 +118,6 @@ def _word(words: Sequence[str], tables: str | None) -> str:
     return "identical" if all(word == "identical" for word in (*words, tables or "identical")) else "consistent"
 
 
-def _chain(table: JsonObject, rows: Sequence[JsonObject]) -> JsonObject:
-    """From the first table that differs to the stage that makes it, and to the first module inside."""
-    row = _maker(table, rows) or {}
-    place = row.get("first_divergence") or row.get("first_difference") or {}
-    return {
-        "key_data": table["key"],
-        "stage": row.get("stage"),
-        "step": table["step"],
-        "rank": table["rank"] if table["rank"] is not None else place.get("rank"),
-        "module": place.get("module"),
-    }
-
-
-def _maker(table: JsonObject, rows: Sequence[JsonObject]) -> JsonObject | None:
-    """The part of the stage that makes the table, in the table's step."""
-    made = [row for row in rows if row["step"] == table["step"] and table["stage"] and stage_kind(row["stage"]) == table["stage"]]
-    return next((row for row in made if row["verdict"] == "diverged"), made[0] if made else None)
-
-
 def _stages(pair: StagePair, rows: Sequence[JsonObject]) -> JsonObject:
     """How a stage of the left side was paired, or could be. ``option`` is None where the folders are called nothing that can be chosen."""
     steps = [{row[side]["step"] for row in rows if row[side] and _is_of(row[side]["stage"], stage)} for side, stage in _sides_of(pair)]
@@ -172,21 +160,42 @@ REASONS: dict[str, Text] = {
 }
 
 
-def _findings(table: JsonObject | None, first: JsonObject | None, rows: Sequence[JsonObject], drifts: Sequence[Drift]) -> list[JsonObject]:
+def _earlier(found: First | None, loop: JsonObject) -> list[JsonObject]:
+    """A stage that diverged before any table differed: the readings of the tables are not where it began."""
+    table = loop.get("first")
+    if found is None or found.table is not None or found.row is None or table is None:
+        return []
+    stage, step, key = found.row["stage"], found.row["step"], table["key"]
+    when = both("", "") if step is None else both(f" at step {step}", f"在第 {step} 步")
+    finding = Finding(
+        "stage_first",
+        "error",
+        both(
+            f"{stage or 'A part'} diverges{when['en']}, before any table differs: {key} differs {table['since']['en']}, "
+            "and may only follow from it",
+            f"{stage or '模块数据'} {when['zh']}已出现差异，早于任何关键数据表：{key} {table['since']['zh']}不同，可能由此引起",
+        ),
+        evidence={"part": found.row["n"], "key": table["key"]},
+    )
+    return [finding.document()]
+
+
+def _findings(first: First | None, rows: Sequence[JsonObject], drifts: Sequence[Drift]) -> list[JsonObject]:
     found: list[Finding] = []
-    row = _maker(table, rows) if table else None
-    if table and first and row is not None and row["verdict"] in ("identical", "consistent") and row["first_difference"] is None:
+    if first is not None and first.table is not None and first.agrees is not None:
+        stage, step, key, rank = first.agrees["stage"], first.table["step"], first.table["key"], first.table["rank"]
+        on = both("", "") if len(first.agrees["by_rank"]) < 2 else both(f", rank {rank},", f"的 rank {rank} ")
         found.append(
             Finding(
                 "stage_agrees",
                 "info",
                 both(
-                    f"{first['stage']} agrees at step {first['step']} although {first['key_data']} differs: look between its "
-                    "last module and the table (log-softmax, temperature, masking), or below what statistics can see",
-                    f"{first['key_data']} 不同，但 {first['stage']} 在第 {first['step']} 步一致：问题可能在最后一个模块与该表之间"
-                    "（log-softmax、温度、掩码），或小于统计量可见的范围",
+                    f"{stage} agrees at step {step}{on['en']} although {key} differs: look between its "
+                    "last module and the table (sampling, log-softmax, temperature, masking), or below what statistics can see",
+                    f"{key} 不同，但 {stage} 在第 {step} 步{on['zh']}一致：问题可能在最后一个模块与该表之间"
+                    "（采样、log-softmax、温度、掩码），或小于统计量可见的范围",
                 ),
-                evidence={"part": row["n"]},
+                evidence={"part": first.agrees["n"]},
             )
         )
     bad = {row["stage"] for row in rows if row["verdict"] == "diverged"}
@@ -198,11 +207,6 @@ def _findings(table: JsonObject | None, first: JsonObject | None, rows: Sequence
     return [finding.document() for finding in found]
 
 
-def _first(row: JsonObject) -> JsonObject:
-    place = row["first_divergence"] or row["first_difference"] or {}
-    return {"key_data": None, "stage": row["stage"], "step": row["step"], "rank": place.get("rank"), "module": place.get("module")}
-
-
 def _preconditions(loop: JsonObject, facts: tuple[SideFacts, SideFacts], stages: Sequence[StagePair]) -> list[JsonObject]:
     """Where train stands against inference: what the configurations say is not as such a comparison needs it."""
     crossed = any(pair.used and stage_kind(pair.left) != stage_kind(pair.right) for pair in stages)
@@ -211,18 +215,11 @@ def _preconditions(loop: JsonObject, facts: tuple[SideFacts, SideFacts], stages:
     return [finding.document() for finding in what_fails(loop.get("preconditions", []))]
 
 
-def _headline(word: str, rows: Sequence[JsonObject], judged: Sequence[JsonObject], first: JsonObject | None, loop: JsonObject) -> Text:
+def _headline(word: str, rows: Sequence[JsonObject], judged: Sequence[JsonObject], found: First | None, loop: JsonObject) -> Text:
     compared = [row for row in rows if row["verdict"] in ("identical", "consistent")]
     apart = len(rows) - len(compared)
-    if first is not None and first["key_data"] is not None:
-        return _table_headline(first, loop["first"])
-    if first is not None:
-        stage, step, module = first["stage"], first["step"], short(first["module"] or "(root)")
-        when = both("", "") if step is None else both(f"step {step}", f"第 {step} 步")
-        return both(
-            "First divergence: " + ", ".join(word for word in (stage, when["en"], module) if word),
-            "首个差异：" + "，".join(word for word in (stage, when["zh"], module) if word),
-        )
+    if found is not None:
+        return _table_headline(found.document(), found.table) if found.table is not None else _stage_headline(found.document(), loop)
     tables = _tables(loop)
     if word == "not_comparable":
         if not compared and judged:
@@ -279,6 +276,18 @@ def _table_headline(first: JsonObject, table: JsonObject) -> Text:
     return both(
         f"First difference: {first['key_data']} {since['en']} — {meaning['en']}{inside['en']}",
         f"首个差异：{first['key_data']} {since['zh']}不同 — {meaning['zh']}{inside['zh']}",
+    )
+
+
+def _stage_headline(first: JsonObject, loop: JsonObject) -> Text:
+    stage, step, module, table = first["stage"], first["step"], short(first["module"] or "(root)"), loop.get("first")
+    when = both("", "") if step is None else both(f"step {step}", f"第 {step} 步")
+    then = both("", "")
+    if table is not None:
+        then = both(f"; then {table['key']} {table['since']['en']}", f"；其后 {table['key']} {table['since']['zh']}不同")
+    return both(
+        "First divergence: " + ", ".join(word for word in (stage, when["en"], module) if word) + then["en"],
+        "首个差异：" + "，".join(word for word in (stage, when["zh"], module) if word) + then["zh"],
     )
 
 

@@ -250,6 +250,7 @@ def _first_difference(cases: Sequence[Case]) -> JsonObject | None:
         "direction": Direction(int(case.pairs.direction[pair])).name.lower(),
         "order": int(case.position()[pair]),
         "grade": Grade(int(case.grades.grade[pair])).name.lower(),
+        "rank": case.rank,
     }
 
 

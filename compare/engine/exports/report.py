@@ -279,17 +279,13 @@ class _Report:
         if first.get("key_data"):
             yield self.say("key_data"), [Code(str(first["key_data"]))]
         if first.get("stage") or first.get("step") is not None:
-            yield self.say("stage"), [self._place(first.get("stage"), first.get("step"))]
+            agrees = first.get("stage") and document.get("first_part", first) is None
+            yield self.say("stage"), [self._place(first.get("stage"), first.get("step")) + (self.say("stage_agrees") if agrees else "")]
         if first.get("rank") is not None:
             yield self.say("rank"), [str(first["rank"])]
         if first.get("module"):
             yield self.say("module"), [Code(first["module"])]
-            origins = [
-                part.document["first_divergence"]
-                for part in finished.judged()
-                if part.document and (part.row["stage"], part.row["step"]) == (first.get("stage"), first.get("step"))
-            ]
-            causes = [cause for origin in origins if origin for cause in origin["causes"]]
+            causes = (document.get("first_origin") or {}).get("causes") or []
             if causes:
                 yield self.say("cause"), [causes[0]["text"][self.language]]
 

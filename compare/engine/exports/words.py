@@ -150,6 +150,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     "yes": ("yes", "是"),
     "no": ("no", "否"),
     "path": ("path", "路径"),
+    "stage_agrees": (", which agrees", "（该阶段一致）"),
     "part_failed": ("could not be compared", "比较失败"),
     "more": ("… and {count} more", "……另有 {count} 项"),
     "parts_elsewhere": (

@@ -143,6 +143,10 @@ export interface RunVerdict {
   readonly verdict: VerdictWord;
   readonly headline: Bilingual;
   readonly first: RunFirst | null;
+  /** The part that the chain leads into; null where it leads into none, absent in documents of older versions. */
+  readonly first_part?: number | null;
+  /** Where that part diverged, on the rank that `first` names. */
+  readonly first_origin?: Origin | null;
   readonly configurations: readonly ConfigurationDifference[];
   readonly key_data: readonly KeyData[];
   readonly parts: readonly RunPart[];

@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import {
   cellState,
   entryPart,
+  firstOrigin,
   firstPart,
   hasRanks,
   matrixOf,
@@ -142,6 +143,13 @@ describe("where a reader starts", () => {
     const quiet = [runPart(0, { step: 0 }), runPart(1, { step: 1, verdict: "consistent", first_difference: difference })];
     expect(firstPart({ parts: quiet, first: { ...nowhere, key_data: "loss", step: 1 } })?.n).toBe(1);
     expect(firstPart({ parts: quiet, first: { ...nowhere, key_data: "loss", step: 0 } })).toBeNull();
+  });
+
+  it("is the part that the document numbers, also where another of its stage and step diverged too", () => {
+    const first = { ...nowhere, step: 2, module: "lm_head" };
+    expect(firstPart({ parts, first, first_part: 3 })?.n).toBe(3);
+    expect(firstPart({ parts, first, first_part: null })).toBeNull();
+    expect(firstOrigin({ parts, first, first_part: 3, first_origin: null })).toBeNull();
   });
 
   it("is what could not be compared where nothing diverges, and the beginning where all agree", () => {

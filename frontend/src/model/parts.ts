@@ -1,5 +1,5 @@
-import type { PartVerdictWord, RunPart, RunVerdict } from "../api/run-verdict";
-import type { Comparison, PartState } from "../api/types";
+import type { PartVerdictWord, RunFirst, RunPart, RunVerdict } from "../api/run-verdict";
+import type { Comparison, Origin, PartState } from "../api/types";
 
 /** The parts of a run verdict as a table: a row a stage, a column a step, or a rank of a step. */
 export interface Column {
@@ -166,9 +166,22 @@ const SEVERITY: readonly CellState[] = [
   "identical",
 ];
 
-/** The part that the verdict's `first` names: where the chain from table to module leads. */
-export function firstPart({ parts, first }: Pick<RunVerdict, "parts" | "first">): RunPart | null {
+type Leading = Pick<RunVerdict, "parts" | "first" | "first_part" | "first_origin">;
+
+/** The part that the chain from table to module leads into. */
+export function firstPart({ parts, first, first_part: named }: Leading): RunPart | null {
   if (first === null) return null;
+  return named === undefined ? partOfPlace(parts, first) : (parts.find(({ n }) => n === named) ?? null);
+}
+
+/** Where that part diverged, on the rank that the chain names. */
+export function firstOrigin(verdict: Leading): Origin | null {
+  const { first_origin: origin } = verdict;
+  return origin === undefined ? (firstPart(verdict)?.first_divergence ?? null) : origin;
+}
+
+/** In a document of an older version, which names a stage and a step alone. */
+function partOfPlace(parts: readonly RunPart[], first: RunFirst): RunPart | null {
   const named = parts.filter((part) => !isOneSided(part) && part.stage === first.stage && part.step === first.step);
   return (
     named.find(({ verdict }) => verdict === "diverged") ?? named.find(({ first_difference: difference }) => difference !== null) ?? null
@@ -176,7 +189,7 @@ export function firstPart({ parts, first }: Pick<RunVerdict, "parts" | "first">)
 }
 
 /** Where a reader starts: at the first divergence, else at what could not be compared, else at the beginning. */
-export function entryPart(verdict: Pick<RunVerdict, "parts" | "first">): RunPart | null {
+export function entryPart(verdict: Leading): RunPart | null {
   return firstPart(verdict) ?? verdict.parts.find((part) => part.verdict === "not_comparable") ?? verdict.parts[0] ?? null;
 }
 

@@ -49,6 +49,7 @@ export const loop = {
     settings: (count: number, text: string) => `${text} ${count === 1 ? "setting that matters differs" : "settings that matter differ"}`,
     table: (_key: string) => "is the first table that differs",
     madeBy: "made by",
+    whichAgrees: ", which agrees",
     stageFirst: "is the first stage that diverges",
     unknownStage: "The stage that makes it was not dumped, or no model makes it.",
     inside: "inside it,",

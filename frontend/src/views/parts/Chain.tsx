@@ -1,11 +1,11 @@
 import type { ReactNode } from "react";
 import type { RunVerdict } from "../../api/run-verdict";
 import { useI18n } from "../../i18n";
-import { firstPart } from "../../model/parts";
+import { firstOrigin, firstPart } from "../../model/parts";
 import { placeName } from "../compare/words";
 import styles from "./chain.module.css";
 import { divergedRanks, PROMPTS_ONLY, placeText } from "./run-words";
-import { partReason } from "./words";
+import { divergenceWhat, partReason } from "./words";
 
 interface Props {
   verdict: RunVerdict;
@@ -22,6 +22,7 @@ export function Chain({ verdict, names, onTable, onPart }: Props) {
   if (first === null) return null;
   const key = verdict.key_data.find((data) => data.key === first.key_data) ?? null;
   const part = firstPart(verdict);
+  const origin = firstOrigin(verdict);
   const matter = verdict.configurations.filter(({ matters }) => matters);
   const steps: { id: string; line: ReactNode; below: string }[] = [];
   if (matter.length > 0) {
@@ -64,6 +65,7 @@ export function Chain({ verdict, names, onTable, onPart }: Props) {
         ) : (
           <>
             {words.madeBy} {stage}
+            {verdict.first_part === null ? words.whichAgrees : null}
           </>
         ),
       below: [placeText({ step: first.step, rank: first.rank }, t), ranks].filter(Boolean).join(" · "),
@@ -78,11 +80,11 @@ export function Chain({ verdict, names, onTable, onPart }: Props) {
           <PartLink name={placeName(first.module)} onOpen={() => onPart(part.n)} /> {words.partsFirst}
         </>
       ),
-      below: partReason(part, names, t, language).what,
+      below: origin === null ? partReason(part, names, t, language).what : divergenceWhat(origin, t),
     });
   }
   const title = key !== null ? words.title : first.stage === null ? words.titleModule : words.titleStages;
-  const causes = part?.first_divergence?.causes ?? [];
+  const causes = origin?.causes ?? [];
   const findings = (verdict.findings ?? []).filter(({ code, severity }) => severity !== "info" && code !== PROMPTS_ONLY);
   return (
     <section className={styles.section} aria-label={title}>

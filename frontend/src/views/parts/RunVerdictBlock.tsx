@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import type { RunVerdict } from "../../api/types";
 import { useI18n } from "../../i18n";
-import { firstPart } from "../../model/parts";
+import { firstOrigin } from "../../model/parts";
 import { Ticks } from "../compare/VerdictBlock";
 import { VerdictHeading } from "../compare/VerdictHeading";
 import styles from "../compare/verdict.module.css";
@@ -14,7 +14,7 @@ export function RunVerdictBlock({ verdict, actions }: { verdict: RunVerdict; act
   const { language, t, format } = useI18n();
   const words = t.compare.verdict;
   const { where, what } = runSentence(verdict, language, t);
-  const origin = firstPart(verdict)?.first_divergence ?? null;
+  const origin = firstOrigin(verdict);
   return (
     <VerdictHeading verdict={verdict.verdict} where={where} what={what} actions={actions} belowClass={own.below}>
       <p className={`${styles.second} ${own.second}`}>

@@ -2,7 +2,7 @@ import type { PartVerdictWord } from "../../api/run-verdict";
 import type { Comparison, Origin, RunPart, RunVerdict } from "../../api/types";
 import type { Messages } from "../../i18n";
 import { problemSentence } from "../../i18n/errors";
-import { type Cell, type CellState, cellState, firstPart } from "../../model/parts";
+import { type Cell, type CellState, cellState, firstOrigin } from "../../model/parts";
 import { splitHeadline } from "../../ui/headline";
 import type { Language } from "../../ui/preferences";
 import { originWhat, placeName } from "../compare/words";
@@ -30,7 +30,7 @@ export function partName(part: RunPart, t: Messages): string {
 }
 
 /** Of the numbers the Norm alone: `max_rel` is the worse of Max and Min, and only the part itself says which. */
-function divergenceWhat(origin: Origin, t: Messages): string {
+export function divergenceWhat(origin: Origin, t: Messages): string {
   return originWhat({ ...origin, evidence: { norm_rel: origin.evidence.norm_rel ?? null } }, t.compare);
 }
 
@@ -79,8 +79,9 @@ export function cellName(cell: Cell, first: boolean, names: Record<"left" | "rig
   const { part, rank } = cell;
   const state = cellState(cell);
   const { where, what } = partReason(part, names, t, language);
-  // A rank that agrees has not parted where its part has.
-  const reason = rank !== null && state !== part.verdict ? "" : where === "" ? what.replace(/[.。]$/, "") : where;
+  // A rank that agrees has not parted where its part has, nor need another that diverged.
+  const elsewhere = rank !== null && (state !== part.verdict || ![null, rank].includes(part.first_divergence?.rank ?? null));
+  const reason = elsewhere ? "" : where === "" ? what.replace(/[.。]$/, "") : where;
   const place = rank === null ? partName(part, t) : `${partName(part, t)} · ${t.parts.rank(`${rank}`)}`;
   return [place, stateWord(state, first, t), reason].filter(Boolean).join(t.common.comma);
 }
@@ -89,7 +90,7 @@ export function cellName(cell: Cell, first: boolean, names: Record<"left" | "rig
 export function runSentence(verdict: RunVerdict, language: Language, t: Messages): { where: string; what: string } {
   const [where, what] = splitHeadline(verdict.headline[language]);
   if (where !== "") return { where, what: what.replace(/^ — /, "") };
-  const origin = firstPart(verdict)?.first_divergence ?? null;
+  const origin = firstOrigin(verdict);
   return { where: what, what: origin === null ? "" : divergenceWhat(origin, t) };
 }
 
