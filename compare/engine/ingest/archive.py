@@ -98,7 +98,7 @@ class Expander:
 
     def add(self, sources: Sequence[Source]) -> None:
         """Add loose files, and every member of archives. Loose files are one tree, each archive is its own. Raises DumpError."""
-        kinds = [kind_of(source, printable(source.name)) for source in sources]
+        kinds = [None if is_system_file(source.name) else kind_of(source, printable(source.name)) for source in sources]
         self.meter.phase(sum(_size(source) for source, kind in zip(sources, kinds, strict=True) if kind == "tar.gz"), until=UNPACKED)
         for number, (source, kind) in enumerate(zip(sources, kinds, strict=True), LOOSE + 1):
             where = printable(source.name)
@@ -108,6 +108,13 @@ class Expander:
                 self.members.append(Member(path, where, size, LOOSE, partial(_open_file, source.path), extent))
             else:
                 self._archive(source, kind, where, number, nested=False)
+        self._without_system_files(0)
+
+    def _without_system_files(self, start: int) -> None:
+        """What an operating system adds to folders and archives is no data, whatever it is called."""
+        found = self.members[start:]
+        self.left_aside += [LeftAside(printable(member.path), "system_file") for member in found if is_system_file(member.path)]
+        self.members[start:] = [member for member in found if not is_system_file(member.path)]
 
     @cached_property
     def _folder(self) -> Path:
@@ -126,6 +133,7 @@ class Expander:
                 self._tar(source, where, origin, nested=nested)
             else:
                 self._tar_gz(source, where, origin, nested=nested)
+        self._without_system_files(seen)
         folder = _without_suffix(safe_path(source.name, where)) + "/" if nested else _numbers(source.name, self.members[seen:])
         if folder:
             self.members[seen:] = [replace(member, path=folder + member.path) for member in self.members[seen:]]
@@ -292,7 +300,15 @@ def safe_path(name: str, where: str) -> str:
 
 def _is_read(path: str, *, nested: bool) -> bool:
     """Whether a member's bytes may be wanted; archives are wanted in archives that are not nested themselves."""
+    if is_system_file(path):
+        return False
     return path.lower().endswith(READ_SUFFIXES) or is_wanted(path) or (not nested and _is_archive(path))
+
+
+def is_system_file(path: str) -> bool:
+    """Whether macOS wrote it beside the files themselves: ``__MACOSX/`` in archives, ``._name`` on disks of other systems."""
+    steps = path.replace("\\", "/").split("/")
+    return steps[-1].startswith("._") or any(step.upper() == "__MACOSX" for step in steps)
 
 
 def _is_archive(path: str) -> bool:

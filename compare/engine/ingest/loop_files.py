@@ -43,8 +43,24 @@ def claim(members: Iterable[Member]) -> LoopFiles:
             found.configurations.append(member)
         else:
             found.others.append(member)
+    _claim_statistics(found)
     found.configurations.sort(key=_likeliest)
     return found
+
+
+def _claim_statistics(found: LoopFiles) -> None:
+    """A ``dump.json`` beside the numbers of a key that is called ``dump`` is its statistics, not a dump."""
+    beside = {(member.origin, member.path.removesuffix(member.name), place.key) for place, member in found.tables if place.id is not None}
+    others = []
+    for member in found.others:
+        place = None
+        if (member.origin, member.path.removesuffix(member.name), member.name.rpartition(".")[0]) in beside:
+            place = table_place(member.path, beside_numbers=True)
+        if place is None:
+            others.append(member)
+        else:
+            found.tables.append((place, member))
+    found.others = others
 
 
 def read_loop(found: LoopFiles, opened: Callable[[Member], AbstractContextManager[Reading]], left_aside: list[LeftAside]) -> LoopData:

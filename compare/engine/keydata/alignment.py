@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compare.engine.keydata.numbers import Array, values
 from compare.engine.keydata.tables import entry_order
@@ -88,6 +89,23 @@ class Tables:
         """Tokens of each line of a per_token row, [batch], or None."""
         sequences = self.sequences.get(row)
         return None if sequences is None else np.array([length for _, length in sequences], np.int64)
+
+    def valid(self, row: int) -> NDArray[np.bool_] | None:
+        """Which positions of a row are no padding, [*shape]: those within the responses, of ``prob_diff`` those that its mask keeps. None
+        where that is not known."""
+        shape, lengths = self.shape(row), self.lengths(row)
+        if shape is not None and lengths is not None:
+            valid: NDArray[np.bool_] = np.arange(shape[1]) < lengths[:, None]
+            return valid
+        masked = self._masks.get(row)
+        mask = None if masked is None else values(self.table, masked)
+        return None if mask is None or mask.shape != shape else mask != 0
+
+    @cached_property
+    def _masks(self) -> dict[int, int]:
+        """Row of prob_diff → row of its prob_mask."""
+        masks = self.named("prob_mask")
+        return {row: masks[place] for place, row in self.named("prob_diff").items() if place in masks}
 
     @cached_property
     def lines(self) -> dict[tuple[str, Place], tuple[int, int]]:

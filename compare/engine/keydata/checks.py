@@ -64,14 +64,10 @@ def check(side: Tables) -> list[Check]:
 def probability_differences(side: Tables) -> dict[int, float]:
     """Of verl's token-level check: for every step the mean |p(rollout) − p(training)| over the tokens that its mask keeps (all, without a
     mask of the same shape)."""
-    masks = side.named("prob_mask")
     found: dict[int, float] = {}
     for place, row in sorted(side.named("prob_diff").items()):
-        array, mask = values(side.table, row), values(side.table, masks[place]) if place in masks else None
-        if array is None:
-            continue
-        kept = array[mask != 0] if mask is not None and mask.shape == array.shape else array.reshape(-1)
-        if kept.size:
+        kept = _numbers(side, row)
+        if kept is not None and kept.size:
             found[place[0]] = float(np.abs(kept.astype(np.float64)).mean())
     return found
 
@@ -109,28 +105,30 @@ def _not_integral(array: Array) -> Measured:
 
 
 def _centred(side: Tables, key: str) -> Check:
-    """Step by step over all sequences of all ranks, each sequence counting once, padding left out where it is known."""
-    steps: defaultdict[int, list[float]] = defaultdict(list)
-    squares: defaultdict[int, list[float]] = defaultdict(list)
+    """Step by step over all sequences of all ranks, padding left out where it is known.
+
+    Each sequence counts once, as where rewards are centred in groups (GRPO), or each token does, as where all are whitened (PPO): either
+    will do.
+    """
+    lines: defaultdict[int, list[Array]] = defaultdict(list)
     first: dict[int, Place] = {}
     for place, row in sorted(side.by_key[key].items(), key=lambda entry: _ordered(entry[0])):
-        array = values(side.table, row)
-        if array is None or array.ndim != 2 or not array.size or not np.isfinite(array).all():
+        array, lengths = values(side.table, row), side.lengths(row)
+        if array is None or array.ndim != 2 or not array.size:
             continue
-        lengths = side.lengths(row)
-        for line, numbers in enumerate(array.astype(np.float64)):
-            kept = numbers if lengths is None else numbers[: lengths[line]]
-            if len(kept):
-                first.setdefault(place[0], place)
-                steps[place[0]].append(float(kept.mean()))
-                squares[place[0]].append(float((kept**2).mean()))
+        kept = [line if lengths is None else line[: lengths[at]] for at, line in enumerate(array.astype(np.float64))]
+        if any(len(line) for line in kept) and all(np.isfinite(line).all() for line in kept):
+            first.setdefault(place[0], place)
+            lines[place[0]] += [line for line in kept if len(line)]
     looked, failed = 0, dict[int, float]()
-    for step, means in steps.items():
-        size = float(np.sqrt(np.mean(squares[step])))
-        if len(means) > 1 and size > FLAT:
+    for step, found in lines.items():
+        means, squares = [float(line.mean()) for line in found], [float((line**2).mean()) for line in found]
+        size = float(np.sqrt(np.mean(squares)))
+        if len(found) > 1 and size > FLAT:
             looked += 1
-            if abs(np.mean(means)) > OFF_CENTRE * size:
-                failed[step] = float(np.mean(means))
+            of_sequences, of_tokens = float(np.mean(means)), float(np.concatenate(found).mean())
+            if min(abs(of_sequences), abs(of_tokens)) > OFF_CENTRE * size:
+                failed[step] = of_sequences
     worst = max(failed.values(), key=abs, default=None)
     return Check("advantages_off_centre", key, looked, len(failed), worst, first[min(failed)] if failed else None)
 
@@ -141,7 +139,7 @@ def _on_policy(side: Tables, key: str) -> Check:
     looked, failed = 0, list[tuple[Place, float]]()
     for place, array in _arrays(side, key):
         row = old.get(place)
-        before = values(side.table, row) if row is not None and place[2] <= 0 else None
+        before = _numbers(side, row) if row is not None and place[2] <= 0 else None
         if before is None or before.shape != array.shape or not array.size:
             continue
         looked += 1
@@ -154,14 +152,20 @@ def _on_policy(side: Tables, key: str) -> Check:
 
 
 def _arrays(side: Tables, key: str) -> Iterator[tuple[Place, Array]]:
-    """The numbers of every table in order; where only a .json is there, its statistics stand for them."""
+    """The numbers of every table in order, without padding where that is known; where only a .json is there, its statistics."""
     for place, row in sorted(side.by_key[key].items(), key=lambda entry: _ordered(entry[0])):
-        array = values(side.table, row)
+        array = _numbers(side, row)
         if array is not None:
             yield place, array
         elif side.table.present[row]:
             kept = [at for at in (Statistic.MAX, Statistic.MIN) if side.table.present[row] & 1 << at]
             yield place, np.asarray(side.table.statistics[row])[kept]
+
+
+def _numbers(side: Tables, row: int) -> Array | None:
+    """A table's numbers, [*shape]; those that are no padding, [numbers], where that is known."""
+    array, valid = values(side.table, row), side.valid(row)
+    return array if array is None or valid is None else array[valid]
 
 
 def _ordered(place: Place) -> tuple[object, ...]:

@@ -13,7 +13,7 @@ TABLE = re.compile(
 )
 # verl's token-level difference: probabilities of rollout and trainer [batch, length], and which of them are real.
 DIFFERENCE = re.compile(r"(?P<root>(?:.*/)?)(?P<key>prob_diff|prob_mask)_step_?(?P<step>[0-9]{1,9})\.(?P<kind>npy)", re.IGNORECASE)
-NO_TABLES = frozenset({"dump", "construct", "stack", "debug"})
+DUMP_FILES = frozenset({"dump", "construct", "stack", "debug"})  # what a .json is called that belongs to a dump
 DATA = "data"  # the folder that key data lie in
 CONFIGURATION = re.compile(r"(?:.*/)?configurations\.json", re.IGNORECASE)
 YAML = re.compile(r"(?:.*/)?[^/]+\.ya?ml", re.IGNORECASE)
@@ -37,18 +37,21 @@ class TablePlace:
         return self.key, self.step, self.rank, self.micro_step
 
 
-def table_place(path: str) -> TablePlace | None:
+def table_place(path: str, *, beside_numbers: bool = False) -> TablePlace | None:
     """``data/<key>/step2/rank0/micro_step1/<key>.3.npy`` and its shorter forms, or None for a file that is no key data.
 
-    Without a folder ``data`` the file has to be called like its key: other trees have steps and ranks, too.
+    Without a folder ``data`` the file has to be called like its key: other trees have steps and ranks, too. A key may be called ``dump``:
+    its ``dump.json`` is key data where it lies in a micro-step, which no dump does, or ``beside_numbers`` of its own.
     """
     found = DIFFERENCE.fullmatch(path)
     if found:
         return TablePlace(found["root"], found["key"].lower(), int(found["step"]), -1, -1, "0")
     found = TABLE.fullmatch(path)
-    if found is None or found["file"].lower() in NO_TABLES:
+    if found is None:
         return None
     key, file, root = found["key"], found["file"], found["root"]
+    if file.lower() in DUMP_FILES and (file != key or not (found["kind"].lower() == "npy" or found["micro_step"] or beside_numbers)):
+        return None
     named = file == key or file.startswith((f"{key}.", f"{key}_"))
     in_data = root == f"{DATA}/" or root.endswith(f"/{DATA}/")
     if not named and not (in_data and found["kind"].lower() == "npy"):

@@ -336,3 +336,17 @@ def test_a_member_without_a_name_is_passed_over(tmp_path: Path) -> None:
         packed.writestr(zipfile.ZipInfo(""), b"")
         packed.writestr("dump.json", dump_json())
     assert len(read(tmp_path, {"x.zip": held.getvalue()}).dumps) == 1
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+def test_what_macos_adds_to_an_archive_is_no_dump(tmp_path: Path, kind: str) -> None:
+    clean = read(tmp_path, {f"run.{kind}": PACKERS[kind](TREE)})
+    added = {"__MACOSX/run/step0/rank0/dump.json": b"\0\5\x16\7", "run/step0/rank0/._dump.json": b"\0\5", "__MACOSX/._run.zip": b"PK"}
+    found = read(tmp_path, {f"run.{kind}": PACKERS[kind](TREE | added)})
+    assert found.digest == clean.digest
+    assert {left.path for left in found.left_aside if left.reason == "system_file"} == set(added)
+
+
+def test_what_macos_adds_to_a_folder_is_no_archive(tmp_path: Path) -> None:
+    found = read(tmp_path, TREE | {"run/._copy.zip": b"\0\5\x16\7"})
+    assert [left.path for left in found.left_aside if left.reason == "system_file"] == ["run/._copy.zip"]

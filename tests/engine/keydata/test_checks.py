@@ -76,3 +76,33 @@ def test_padding_does_not_centre_advantages(tmp_path: Path) -> None:
         ("advantages", 0, 0, 0): np.array([[1, 0, 0, 0], [-1, -1, -1, -1]], np.float32),
     }
     assert not failed(tree, tmp_path)
+
+
+def padded_with(number: float) -> dict[tuple[str, int, int, int], Any]:
+    """Two responses of 1 and 3 tokens; what lies beyond the end of the first is ``number``."""
+    lines = np.array([[-1, number, number], [-1, -2, -3]], np.float32)
+    tree: dict[tuple[str, int, int, int], Any] = {("responses", 0, 0, 0): [array(1), array(1, 2, 3)]}
+    tree |= {(key, 0, 0, 0): lines for key in ("ref_log_prob", "log_prob")}
+    return tree | {("old_log_prob", 0, 0, 0): np.where(lines > 0, 0, lines)}
+
+
+@pytest.mark.parametrize("number", [1.0, float("nan"), float("inf")])
+def test_what_stands_in_padding_fails_no_check(number: float, tmp_path: Path) -> None:
+    assert not failed(padded_with(number), tmp_path)
+
+
+def test_positions_that_the_mask_of_probabilities_leaves_out_fail_no_check(tmp_path: Path) -> None:
+    for name, lines in (("diff", np.array([[0.25, np.nan]])), ("mask", np.array([[True, False]]))):
+        np.save(tmp_path / f"prob_{name}_step_0.npy", lines)
+    table = side(tmp_path).loop.key_data
+    assert table is not None
+    assert not [one for one in check(Tables(table)) if one.failed]
+
+
+def test_advantages_whitened_over_their_tokens_are_centred(tmp_path: Path) -> None:
+    """PPO: 1 token of 1.5 and 6 of −0.25. Their mean is 0, that of the two sequences is 0.625."""
+    tree = {
+        ("responses", 0, 0, 0): [array(1), array(*range(6))],
+        ("advantages", 0, 0, 0): np.array([[1.5, 0, 0, 0, 0, 0], [-0.25] * 6], np.float32),
+    }
+    assert not failed(tree, tmp_path)

@@ -179,3 +179,29 @@ def test_no_name_becomes_a_formula_or_breaks_the_workbook(tmp_path: Path) -> Non
 
 def test_a_run_may_hold_key_data_alone(tmp_path: Path) -> None:
     assert len(key_data({("loss", 0, 0, 0): np.float32(1)}, tmp_path)) == 1
+
+
+@pytest.mark.parametrize("name", ["__MACOSX/data/values/step0/rank0/micro_step0/._values.npy", PLACE.replace("values.npy", "._values.npy")])
+def test_what_macos_adds_to_an_archive_is_no_key_data(name: str, tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "run.zip", "w") as packed:
+        packed.writestr(PLACE, npy(np.ones(2, np.float32)))
+        packed.writestr(name, b"\0\5\x16\7")
+    found = side(tmp_path / "run.zip")
+    assert found.loop.key_data is not None
+    assert (len(found.loop.key_data), list(found.loop.key_data.keys)) == (1, ["values"])
+    assert [(left.path, left.reason) for left in found.left_aside] == [(name, "system_file")]
+
+
+@pytest.mark.parametrize("name", ["dump", "debug", "stack", "construct"])
+@pytest.mark.parametrize("micro_step", [0, -1])
+def test_a_key_may_be_called_like_a_file_of_a_dump(name: str, micro_step: int, tmp_path: Path) -> None:
+    found = side(write({(name, 0, 0, micro_step): np.ones(2, np.float32), ("loss", 0, 0, 0): np.ones(1)}, tmp_path))
+    assert found.loop.key_data is not None
+    assert sorted(found.loop.key_data.keys) == sorted(["loss", name])
+    assert not found.left_aside
+    assert (found.loop.key_data.present != 0).all()  # with the statistics of the .json
+
+
+def test_a_dump_below_a_folder_data_is_a_dump() -> None:
+    assert table_place("data/dump/step0/rank0/dump.json") is None
+    assert table_place("data/dump/step0/rank0/construct.json") is None

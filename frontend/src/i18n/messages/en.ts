@@ -208,6 +208,7 @@ export const en = {
       helper_process: "a data loader or other helper process",
       link: "a link; links are not followed",
       special_file: "not a regular file",
+      system_file: "added by the operating system",
       key_data_not_read: "key data that could not be read",
       no_configuration: "a configurations.json that holds no configuration",
       other_configuration: "a second configurations.json",

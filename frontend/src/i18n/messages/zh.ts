@@ -203,6 +203,7 @@ export const zh: Messages = {
       helper_process: "数据加载等辅助进程",
       link: "链接，不跟随",
       special_file: "不是普通文件",
+      system_file: "操作系统附加的文件",
       key_data_not_read: "无法读取的关键数据",
       no_configuration: "内容不是配置的 configurations.json",
       other_configuration: "第二个 configurations.json",
