@@ -4,115 +4,85 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from compare.engine.errors import DumpError
 from compare.engine.loop import loop, stage_kind, stage_order
 from compare.engine.options import Options
-
-PartKey = tuple[str | None, int | None]
-
-
-@dataclass(frozen=True, slots=True)
-class StagePair:
-    """``reason``: same_name, same_kind, processes, train_infer, requests, chosen, only_one. ``used``: compared so; else it is proposed,
-    by the names that ``stage`` takes: without process folders.
-    """
-
-    left: str | None
-    right: str | None
-    reason: str
-    used: bool
-
-
-class Placed(Protocol):
-    """Where a dump stands in its run. That is all that pairing parts needs: neither its columns nor its file are opened for it."""
-
-    @property
-    def stage(self) -> str | None: ...
-    @property
-    def step(self) -> int | None: ...
-    @property
-    def rank(self) -> int | None: ...
-    @property
-    def process(self) -> int | None:
-        """The process folder of an asynchronous rollout that the dump lies in."""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """``ranks`` says which dumps are compared with which: rank by rank, or all of one side with all of the other where the layouts
-    differ. It is empty where one side has no such part (``only``: left or right).
-    """
-
-    n: int
-    left: PartKey | None
-    right: PartKey | None
-    ranks: Sequence[tuple[Sequence[int], Sequence[int]]]  # positions in the two sides' dumps
-
-    @property
-    def only(self) -> str | None:
-        return "right" if self.left is None else "left" if self.right is None else None
+from compare.engine.pairing import Grouped, Pairing, Part, PartKey, Placed, Ranks, StagePair, ranks_of
+from compare.engine.token_parts import Couple, by_tokens
 
 
 def parts_of(
-    left: Sequence[Placed], right: Sequence[Placed], options: Options, requests: Sequence[tuple[int, int]] = ()
-) -> tuple[list[Part], list[StagePair]]:
+    left: Sequence[Placed],
+    right: Sequence[Placed],
+    options: Options,
+    requests: Sequence[tuple[int, int]] = (),
+    roles: tuple[str, str] = ("unknown", "unknown"),
+) -> Pairing:
     """The parts, and how their stages were paired. ``requests``: chosen dumps (positions on the left and right) known to hold the same
-    request.
+    request. ``roles``: train, infer or unknown.
+
+    Steps pair by their number. Where a training stage stands against an inference stage and the numbers are refuted by the tokens that the
+    dumps hold, parts pair by these tokens, unless both steps were chosen.
 
     Raises DumpError ``no_such_choice`` where a side does not hold what was asked for.
     """
-    groups = _grouped(left, chosen(left, options, 0)), _grouped(right, chosen(right, options, 1))
+    sides = (Grouped(left, _grouped(left, chosen(left, options, 0))), Grouped(right, _grouped(right, chosen(right, options, 1))))
     if requests:
-        return _by_request((left, right), groups, requests)
-    stages = _stages((left, right), groups, chosen=options.stage is not None)
-    found = []
-    couples = _paired(list(groups[0]), list(groups[1]), stages)
+        return _by_request(sides, requests)
+    stages = _stages(sides, chosen=options.stage is not None)
+    couples: Sequence[Couple] = _paired(list(sides[0].groups), list(sides[1].groups), stages)
+    found = by_tokens(sides, couples, stages, roles) if None in options.each("step") else (couples, ())
+    if isinstance(found, Pairing):
+        return found
+    couples, unpaired = found
     known = {(pair.left, pair.right) for pair in stages if pair.used}
     for pair in dict.fromkeys((a[0], b[0]) for a, b in couples if a is not None and b is not None):
         if pair not in known:
             stages.append(StagePair(*pair, "chosen" if options.stage is not None else "only_one", used=True))
+    parts = []
     for n, (a, b) in enumerate(couples):
-        ranks = _ranks(left, right, groups[0][a], groups[1][b]) if a is not None and b is not None else []
-        found.append(Part(n, a, b, ranks))
-    return found, stages
+        if a is None or b is None:
+            parts.append(Part(n, a, b, []))
+        else:
+            ranks = ranks_of(left, right, sides[0].groups[a], sides[1].groups[b])
+            parts.append(Part(n, a, b, ranks, "step" if a[1] == b[1] else "nearest"))
+    return Pairing(parts, stages, unpaired)
 
 
-def _by_request(
-    sides: tuple[Sequence[Placed], Sequence[Placed]],
-    groups: tuple[Mapping[PartKey, Sequence[int]], Mapping[PartKey, Sequence[int]]],
-    shared: Sequence[tuple[int, int]],
-) -> tuple[list[Part], list[StagePair]]:
+def _by_request(sides: tuple[Grouped, Grouped], shared: Sequence[tuple[int, int]]) -> Pairing:
     """A part for every training step with a known request, its dumps with those that served the same, whichever side trains; the rest is
     on one side only.
     """
-    train = 1 if infers(sides[0][shared[0][0]]) else 0
+    train = 1 if infers(sides[0].dumps[shared[0][0]]) else 0
     infer = 1 - train
     partners: dict[int, int] = {}
     for couple in shared:
         partners.setdefault(couple[train], couple[infer])  # of several requests the first counts
     found: list[Part] = []
-    for key, rows in groups[train].items():
+    for key, rows in sides[train].groups.items():
         pairs = [(row, partners[row]) for row in rows if row in partners]
-        other = (sides[infer][pairs[0][1]].stage, sides[infer][pairs[0][1]].step) if pairs else None
+        served = sides[infer].dumps[pairs[0][1]] if pairs else None
+        other = None if served is None else (served.stage, served.step)
         found.append(_facing(train, len(found), key, other, [([a], [b]) for a, b in pairs]))
     taken = set(partners.values())
-    for key, rows in groups[infer].items():
+    for key, rows in sides[infer].groups.items():
         if taken.isdisjoint(rows):
             found.append(_facing(train, len(found), None, key, []))
-    couples = dict.fromkeys((sides[0][a].stage, sides[1][b].stage) for a, b in shared)
-    return found, [StagePair(a, b, "requests", used=True) for a, b in couples]
+    couples = dict.fromkeys((sides[0].dumps[a].stage, sides[1].dumps[b].stage) for a, b in shared)
+    return Pairing(found, [StagePair(a, b, "requests", used=True) for a, b in couples])
 
 
-def _facing(first: int, n: int, one: PartKey | None, other: PartKey | None, ranks: Sequence[tuple[Sequence[int], Sequence[int]]]) -> Part:
+def _facing(first: int, n: int, one: PartKey | None, other: PartKey | None, ranks: Sequence[Ranks]) -> Part:
     """A part of which ``one`` is of the side ``first``."""
-    return Part(n, one, other, ranks) if first == 0 else Part(n, other, one, [(b, a) for a, b in ranks])
+    reason = "requests" if ranks else None
+    return Part(n, one, other, ranks, reason) if first == 0 else Part(n, other, one, [(b, a) for a, b in ranks], reason)
 
 
 def left_out(side: Sequence[Placed], options: Options, parts: Sequence[Part], which: int) -> list[PartKey]:
     """What the side (0 left, 1 right) holds besides the parts, where nothing chose among them: one step against a run of several."""
     used = {(part.left, part.right)[which] for part in parts}
+    used |= {(side[row].stage, side[row].step) for part in parts for pair in part.ranks for row in pair[which]}
     return [key for key in _grouped(side, chosen(side, options, which)) if key not in used]
 
 
@@ -173,11 +143,9 @@ class _Process:
     ranks: tuple[int, ...]
 
 
-def _stages(
-    sides: tuple[Sequence[Placed], Sequence[Placed]], groups: tuple[Mapping[PartKey, Sequence[int]], ...], *, chosen: bool
-) -> list[StagePair]:
+def _stages(sides: tuple[Grouped, Grouped], *, chosen: bool) -> list[StagePair]:
     """Stages paired, and the process folders within them. Processes have other numbers in every run: they pair in order."""
-    held = [_processes(side, group) for side, group in zip(sides, groups, strict=True)]
+    held = [_processes(side.dumps, side.groups) for side in sides]
     found: list[StagePair] = []
     for pair in pair_stages(list(held[0]), list(held[1]), chosen=chosen):
         if not pair.used:
@@ -219,7 +187,7 @@ def _in_order(left: Sequence[_Process], right: Sequence[_Process]) -> list[tuple
     return sorted(found, key=lambda pair: left.index(pair[0]))
 
 
-def _paired(left: Sequence[PartKey], right: Sequence[PartKey], stages: Sequence[StagePair]) -> list[tuple[PartKey | None, PartKey | None]]:
+def _paired(left: Sequence[PartKey], right: Sequence[PartKey], stages: Sequence[StagePair]) -> list[Couple]:
     partner_of = {pair.left: pair.right for pair in stages if pair.used}
     if len(left) == 1 or len(right) == 1:
         swapped = len(left) != 1
@@ -227,7 +195,7 @@ def _paired(left: Sequence[PartKey], right: Sequence[PartKey], stages: Sequence[
         stage = next((a if swapped else b for a, b in partner_of.items() if one[0] == (b if swapped else a)), one[0])
         likeliest = min(many, key=lambda key: (key != one, key != (stage, one[1]), key[1] != one[1]))
         return [(likeliest, one) if swapped else (one, likeliest)]
-    pairs: list[tuple[PartKey | None, PartKey | None]] = []
+    pairs: list[Couple] = []
     for stage, step in left:
         partner = (partner_of[stage], step) if stage in partner_of else None
         pairs.append(((stage, step), partner if partner in right else None))
@@ -259,16 +227,3 @@ def pair_stages(left: Sequence[str | None], right: Sequence[str | None], *, chos
             found.append(StagePair(x, y, "train_infer", used=not used))
             used = True
     return found
-
-
-def _ranks(
-    left: Sequence[Placed], right: Sequence[Placed], a: Sequence[int], b: Sequence[int]
-) -> list[tuple[Sequence[int], Sequence[int]]]:
-    """Rank by rank where both sides have the same ranks, or as many at a constant distance (an engine on cards of its own); else all."""
-    ranks = [sorted(side[row].rank or 0 for row in rows) for side, rows in ((left, a), (right, b))]
-    if len(set(ranks[0])) == len(a) == len(b) == len(set(ranks[1])):
-        offset = ranks[1][0] - ranks[0][0]
-        if all(y - x == offset for x, y in zip(*ranks, strict=True)):
-            by_rank = {right[row].rank or 0: row for row in b}
-            return [([row], [by_rank[(left[row].rank or 0) + offset]]) for row in a]
-    return [(list(a), list(b))]

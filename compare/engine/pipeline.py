@@ -20,6 +20,7 @@ from compare.engine.align.replicas import replicas
 from compare.engine.diagnose.baseline import Baseline
 from compare.engine.diagnose.case import Case, build_case, measured_self_noise, other_layout
 from compare.engine.diagnose.findings import Unreadable
+from compare.engine.diagnose.pairing_findings import pairing_findings
 from compare.engine.diagnose.run_loop import failed_loop, loop_document
 from compare.engine.diagnose.run_settings import with_settings
 from compare.engine.diagnose.run_verdict import Outcome, run_verdict
@@ -37,10 +38,12 @@ from compare.engine.mapping.rules import MappingRules
 from compare.engine.measure.self_noise import SelfNoise
 from compare.engine.model import Dump, JsonObject, KeyData, LoopData
 from compare.engine.options import Options
-from compare.engine.parts import Part, StagePair, chosen, left_out, parts_of
+from compare.engine.pairing import Pairing, Part
+from compare.engine.parts import chosen, left_out, parts_of
 from compare.engine.publish import write_part, write_verdict
 from compare.engine.store.dumps import read_dump, write_dump
 from compare.engine.tensors import HeldTensors
+from compare.engine.tokens import Tokens
 
 __all__ = [
     "Cancelled",
@@ -89,6 +92,7 @@ class _Entry:
     step: int | None
     rank: int | None
     process: int | None  # of an asynchronous rollout
+    tokens: Sequence[Tokens]  # that its forward passes saw
     error: JsonObject | None = None  # why it cannot be read; it has no folder then
 
 
@@ -112,12 +116,15 @@ class Plan:
     """Which parts a comparison is made of, known from the two inventories alone: no column is opened for it."""
 
     sides: tuple[_Run, _Run]
-    parts: Sequence[Part]
-    stages: Sequence[StagePair]
+    pairing: Pairing
     facts: tuple[SideFacts, SideFacts]
     options: Options
     baseline: _Run | None = None  # a second dump of the left side
     mapping: MappingRules | None = None
+
+    @property
+    def parts(self) -> Sequence[Part]:
+        return self.pairing.parts
 
     @property
     def compared(self) -> Sequence[Part]:
@@ -229,7 +236,7 @@ def reduce_parts(
     loop = compare_loop(plan) if loop is None else loop
     timing["measure_s"] = round(timing["measure_s"] + loop["measure_s"], 4)
     outcomes = [Outcome(part, documents.get(part.n), errors.get(part.n)) for part in plan.parts]
-    return run_verdict(outcomes, plan.facts, timing, loop, plan.stages)
+    return run_verdict(outcomes, plan.facts, timing, loop, plan.pairing)
 
 
 def compare_runs(
@@ -333,10 +340,19 @@ def _looped(document: JsonObject) -> bool:
 
 
 def _entries(document: JsonObject) -> list[_Entry]:
-    """The dumps that were read, in their order, then those that could not be."""
+    """The dumps that were read, in their order, then those that could not be. An inventory of an older version has none of these, and says
+    nothing of tokens."""
     return [
-        _Entry(entry.get("folder", ""), entry["stage"], entry["step"], entry["rank"], process_of(entry["place"]), entry.get("error"))
-        for entry in (*document["dumps"], *document.get("unreadable", ()))  # a run of an older version has none
+        _Entry(
+            entry.get("folder", ""),
+            entry["stage"],
+            entry["step"],
+            entry["rank"],
+            process_of(entry["place"]),
+            tuple(Tokens.from_document(tokens) for tokens in entry.get("tokens", ())),
+            entry.get("error"),
+        )
+        for entry in (*document["dumps"], *document.get("unreadable", ()))
     ]
 
 
@@ -347,10 +363,10 @@ def _plan(sides: tuple[_Run, _Run], options: Options, baseline: _Run | None) -> 
     if any(side.logged for side in sides):
         logs = sides[0].loop().requests, sides[1].loop().requests
         requests = same_requests(entries, (chosen(entries[0], options, 0), chosen(entries[1], options, 1)), logs)
-    parts, stages = parts_of(*entries, options, requests)
-    facts = tuple(SideFacts(side.name, roles[i], left_out(entries[i], options, parts, i)) for i, side in enumerate(sides))
+    pairing = parts_of(*entries, options, requests, roles)
+    facts = tuple(SideFacts(side.name, roles[i], left_out(entries[i], options, pairing.parts, i)) for i, side in enumerate(sides))
     mapping = read_mapping(options.mapping).facing(roles) if options.mapping else None
-    return Plan(sides, parts, stages, (facts[0], facts[1]), options, baseline, mapping)
+    return Plan(sides, pairing, (facts[0], facts[1]), options, baseline, mapping)
 
 
 @np.errstate(all="ignore")  # NaN, Inf and zero denominators are decided by rule (measure.statistics), not by numpy's warnings
@@ -389,7 +405,8 @@ def _judge(plan: Plan, part: Part, progress: Progress) -> tuple[PartVerdict, Ran
     begin = time.perf_counter()
     same_input = left.digest == right.digest and all(a == b for a, b in ranks)
     baseline = None if plan.baseline is None else Baseline(plan.baseline.name, same_baseline, measured)
-    verdict = judge(cases, plan.facts, same_input=same_input, baseline=baseline, unreadable=unreadable)
+    paired = pairing_findings(part, plan.pairing if len(plan.parts) == 1 else None)
+    verdict = judge(cases, plan.facts, same_input=same_input, baseline=baseline, unreadable=unreadable, pairing=paired)
     spent["diagnose_s"] = time.perf_counter() - begin
     verdict.document["timing"] = {name: round(seconds, 4) for name, seconds in spent.items()}
     progress("diagnose", 1.0, numbers)

@@ -8,7 +8,9 @@ import pytest
 
 from compare.engine.loop import key_order, made_of, stage_kind
 from compare.engine.options import Options
-from compare.engine.parts import StagePair, pair_stages, parts_of
+from compare.engine.pairing import StagePair
+from compare.engine.parts import pair_stages, parts_of
+from compare.engine.tokens import Tokens
 
 
 @dataclass(frozen=True)
@@ -17,13 +19,14 @@ class Dump:
     step: int | None
     rank: int | None = 0
     process: int | None = None
+    tokens: tuple[Tokens, ...] = ()
 
 
 def paired(
     left: list[Dump], right: list[Dump], **options: str
 ) -> tuple[list[tuple[object, object]], list[tuple[str | None, str | None, str]]]:
-    parts, stages = parts_of(left, right, Options(**options))
-    return [(part.left, part.right) for part in parts], [(pair.left, pair.right, pair.reason) for pair in stages if pair.used]
+    found = parts_of(left, right, Options(**options))
+    return [(part.left, part.right) for part in found.parts], [(pair.left, pair.right, pair.reason) for pair in found.stages if pair.used]
 
 
 def run(*stages: str | None, steps: int = 2) -> list[Dump]:
@@ -100,26 +103,26 @@ def test_one_dump_meets_the_stage_that_does_the_same() -> None:
 def test_inference_ranks_that_are_counted_from_elsewhere_go_rank_by_rank() -> None:
     left = [Dump("generate", 0, rank) for rank in (0, 1)]
     right = [Dump("generate", 0, rank) for rank in (5, 4)]
-    (part,) = parts_of(left, right, Options())[0]
+    (part,) = parts_of(left, right, Options()).parts
     assert part.ranks == [([0], [1]), ([1], [0])]
-    (part,) = parts_of(left, [Dump("generate", 0, rank) for rank in (0, 2)], Options())[0]
+    (part,) = parts_of(left, [Dump("generate", 0, rank) for rank in (0, 2)], Options()).parts
     assert part.ranks == [([0, 1], [0, 1])]
 
 
 def test_dumps_of_the_same_request_are_compared_wherever_they_lie() -> None:
     left = [Dump("update_actor", 0, 0), Dump("update_actor", 0, 1), Dump("update_actor", 1, 0)]
     right = [Dump("generate/4711", 3), Dump("generate/4712", 8), Dump("generate/4711", 9)]
-    swapped = parts_of(right, left, Options(), requests=[(1, 0), (0, 1)])[0]
-    parts, stages = parts_of(left, right, Options(), requests=[(0, 1), (1, 0)])
-    assert [(part.right, part.left, [(b, a) for a, b in part.ranks]) for part in swapped] == [
-        (part.left, part.right, list(part.ranks)) for part in parts
+    swapped = parts_of(right, left, Options(), requests=[(1, 0), (0, 1)])
+    found = parts_of(left, right, Options(), requests=[(0, 1), (1, 0)])
+    assert [(part.right, part.left, [(b, a) for a, b in part.ranks]) for part in swapped.parts] == [
+        (part.left, part.right, list(part.ranks)) for part in found.parts
     ]
-    assert [(part.left, part.right, part.ranks) for part in parts] == [
+    assert [(part.left, part.right, part.ranks) for part in found.parts] == [
         (("update_actor", 0), ("generate/4712", 8), [([0], [1]), ([1], [0])]),
         (("update_actor", 1), None, []),
         (None, ("generate/4711", 9), []),
     ]
-    assert {pair.reason for pair in stages} == {"requests"}
+    assert {pair.reason for pair in found.stages} == {"requests"}
 
 
 def rollout(*processes: int, steps: int = 2, rank: int = 0) -> list[Dump]:
@@ -166,8 +169,8 @@ def test_a_stage_without_its_process_chooses_all_its_processes() -> None:
     assert paired(rollout(4711, 4712), rollout(1, 2), stage="generate/4712:generate/1")[0] == [
         (("generate/4712", step), ("generate/1", step)) for step in (0, 1)
     ]
-    parts, _ = parts_of([*rollout(4711, 4712), *run("actor")], [*rollout(4711, 4712), *run("actor")], Options())
-    assert len(parts) == 6
+    loop = [*rollout(4711, 4712), *run("actor")]
+    assert len(parts_of(loop, loop, Options()).parts) == 6
 
 
 def test_what_a_key_is_made_of_is_followed_through_keys_that_are_there() -> None:

@@ -199,11 +199,11 @@ def test_gradients_are_those_of_the_loss(tmp_path: Path):
     simulate(scenario, tmp_path)
 
     def loss(shift: float) -> float:
-        built = building._Build(scenario)
+        built = building.Build(scenario)
         name = "model.layers.0.self_attn.q_norm.weight"
         built.weights[name] = built.weights[name].astype(np.float32) * (1 + 0)
         built.weights[name][3] += shift
-        recorder = built._train(built.weights, TrainStyle(), frozenset({"lm_head"}))
+        recorder = built.train(built.weights, TrainStyle(), frozenset({"lm_head"}))
         logits = recorder.seen["lm_head"][1][0][0].astype(np.float64)
         picked = logits - logits.max(-1, keepdims=True)
         picked -= np.log(np.exp(picked).sum(-1, keepdims=True))
@@ -211,7 +211,7 @@ def test_gradients_are_those_of_the_loss(tmp_path: Path):
 
     step = 1e-2
     slope = (loss(step) - loss(-step)) / (2 * step)
-    built = building._Build(scenario)
+    built = building.Build(scenario)
     kept: dict[str, Any] = {}
     recorder_type = building.Recorder
     original = recorder_type.parameters_grad
@@ -222,7 +222,7 @@ def test_gradients_are_those_of_the_loss(tmp_path: Path):
 
     recorder_type.parameters_grad = keep
     try:
-        built._train(built.weights, TrainStyle(), frozenset())
+        built.train(built.weights, TrainStyle(), frozenset())
     finally:
         recorder_type.parameters_grad = original
     assert float(kept["model.layers.0.self_attn.q_norm"]["weight"][3]) == pytest.approx(slope, rel=0.03, abs=1e-6)

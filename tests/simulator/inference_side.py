@@ -56,7 +56,9 @@ class InferenceModel:
         tensor_ranks: int = 1,
         rank: int = 0,
     ) -> None:
-        """`tensor_ranks`, `rank`: only for what a rank computes by itself, sums that a fault or the engine leaves as parts."""
+        """`tensor_ranks`, `rank`: only for what a rank computes by itself, sums that a fault or the engine leaves as parts. `cache` holds
+        keys and values of earlier passes over the same request by layer; None: every pass stands alone."""
+        self.cache: dict[int, tuple[Array, Array]] | None = None
         self.tensor_ranks, self.rank = tensor_ranks, rank
         self.family, self.size, self.precision, self.weights = family, size, precision, weights
         self.recorder, self.kernels, self.fault = recorder, kernels, fault
@@ -263,18 +265,23 @@ class InferenceModel:
         """Online softmax over blocks of keys, float32 inside."""
         rec, p, size, fault = self.recorder, self.precision, self.size, self.fault
         count, dim = q.shape[0], size.head_dim
-        heads = [np.ascontiguousarray(part.reshape(count, -1, dim).transpose(1, 0, 2)) for part in (q, k, v)]
+        if self.cache is not None:
+            if layer in self.cache:
+                k, v = (np.concatenate([before, part]) for before, part in zip(self.cache[layer], (k, v), strict=True))
+            self.cache[layer] = (k, v)
+        length = k.shape[0]
+        heads = [np.ascontiguousarray(part.reshape(len(part), -1, dim).transpose(1, 0, 2)) for part in (q, k, v)]
         mapping = np.arange(size.heads) // (size.heads // heads[1].shape[0])
         if fault.hits("kv_mapping", layer):
             mapping = np.arange(size.heads) % size.kv_heads
         wide_k, wide_v = heads[1][mapping], heads[2][mapping]
         scale = np.float32(dim**-0.5) * np.float32(fault.size if fault.hits("softmax_scale", layer) else 1.0)
-        rows, block = np.arange(count)[:, None], self.kernels.block
+        rows, block = np.arange(length - count, length)[:, None], self.kernels.block
         peak = np.full((size.heads, count, 1), -np.inf, dtype=np.float32)
         weight = np.zeros((size.heads, count, 1), dtype=np.float32)
         total = np.zeros((size.heads, count, dim), dtype=np.float32)
-        for start in range(0, count, block):
-            columns = np.arange(start, min(start + block, count))[None]
+        for start in range(0, length, block):
+            columns = np.arange(start, min(start + block, length))[None]
             allowed = np.ones((count, columns.size), dtype=bool) if fault.hits("mask_missing", layer) else columns <= rows
             if fault.hits("window", layer):
                 allowed = allowed & (columns > rows - int(fault.size))

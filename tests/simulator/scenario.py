@@ -114,7 +114,7 @@ def simulate(scenario: Scenario, folder: Path | None = None, *, tensors: bool = 
     """Write both sides below `folder` (a new temporary folder where None), with their tensor files or without, and say what is true of
     them."""
     folder = Path(tempfile.mkdtemp(prefix="simulated-")) if folder is None else folder
-    built = _Build(scenario)
+    built = Build(scenario)
     left, right, truth = built.run()
     for side, recorder in (("left", left), ("right", right)):
         for rank, one in enumerate(recorder.ranks if isinstance(recorder, Ranks) else [recorder]):
@@ -124,7 +124,7 @@ def simulate(scenario: Scenario, folder: Path | None = None, *, tensors: bool = 
     return Pair(folder / "left", folder / "right", truth)
 
 
-class _Build:
+class Build:
     """One scenario being computed."""
 
     def __init__(self, scenario: Scenario) -> None:
@@ -144,12 +144,12 @@ class _Build:
         scenario, fault = self.scenario, self.scenario.fault
         modules = acceptable(fault, self.size, fused=scenario.right != "train") if fault else ()
         watched = frozenset(path for module in modules for path in _watched(module))
-        left = self._train(self.weights, scenario.style, watched)
+        left = self.train(self.weights, scenario.style, watched)
         damaged = self.weights
         if fault and fault.is_weight:
             damaged = damage_weights(self.weights, fault, self.size, self.family, self.precision, scenario.seed)
         if scenario.right == "train":
-            right = self._train(damaged, scenario.right_style or scenario.style, watched, scenario.gradient_fault)
+            right = self.train(damaged, scenario.right_style or scenario.style, watched, scenario.gradient_fault)
             return left, right, self._same_code_truth(modules, left, right)
         right = self._infer(damaged, fault or NO_FAULT, watched)
         return left, right, self._truth(modules, left, right, watched, damaged)
@@ -163,7 +163,7 @@ class _Build:
         MegatronModel(self.family, self.size, self.precision, weights, ranks).forward(self.tokens, np.arange(self.tokens.size))
         return ranks
 
-    def _train(self, weights: Weights, style: TrainStyle, watched: frozenset[str], gradient_fault: Fault | None = None) -> Recorder:
+    def train(self, weights: Weights, style: TrainStyle, watched: frozenset[str], gradient_fault: Fault | None = None) -> Recorder:
         scenario = self.scenario
         if style.wrapping == "megatron":
             return self._megatron(weights)
@@ -201,19 +201,23 @@ class _Build:
                 )
         return recorder
 
+    def engine_recorder(self, watched: frozenset[str] = frozenset()) -> Recorder:
+        scenario = self.scenario
+        return Recorder(
+            self.right_precision,
+            trains=False,
+            mix=scenario.mix,
+            wrap=radix if scenario.engine == "sglang" else lambda path, kind: (path, kind),
+            watched=watched,
+            high=scenario.high,
+            source=f"/opt/venv/lib/python3.11/site-packages/{scenario.engine}/models/{self.family.name.lower()}.py",
+        )
+
     def _infer(self, weights: Weights, fault: Fault, watched: frozenset[str]) -> Recorder:
         scenario = self.scenario
 
         def recorder() -> Recorder:
-            return Recorder(
-                self.right_precision,
-                trains=False,
-                mix=scenario.mix,
-                wrap=radix if scenario.engine == "sglang" else lambda path, kind: (path, kind),
-                watched=watched,
-                high=scenario.high,
-                source=f"/opt/venv/lib/python3.11/site-packages/{scenario.engine}/models/{self.family.name.lower()}.py",
-            )
+            return self.engine_recorder(watched)
 
         layout = scenario.right_layout
         unreduced = fault.kind.startswith("unreduced")
@@ -260,7 +264,7 @@ class _Build:
             return Truth(("consistent", "identical"))
         clean = self._infer(self.weights, NO_FAULT, watched)
         if scenario.style.wrapping == "megatron":  # whose own tensors lie in another order: honest noise is that of the plain training side
-            left = self._train(self.weights, TrainStyle(), watched)
+            left = self.train(self.weights, TrainStyle(), watched)
         place = next((module for module in modules if _values(right, module) and _values(left, module)), modules[0])
         effect, noise = _effect(place, clean, right), _effect(place, left, clean)
         moved, honest = self._shown(place, clean, right), self._shown(place, left, clean)

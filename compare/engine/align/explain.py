@@ -47,7 +47,7 @@ def matched_records(sides: Sides, pairs: Pairs, side: int, usable: Bool) -> Bool
     used = np.repeat(usable, lists.counts())
     matched = np.zeros(len(dump.records), bool)
     matched[dump.slots.record[lists.values[used]]] = True
-    if not places.rank.any():
+    if not places.spread:
         return matched
     call = same_calls(dump, places)
     anywhere: Bool = (np.bincount(call[matched], minlength=int(call.max(initial=0)) + 1) > 0)[call]

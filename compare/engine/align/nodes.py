@@ -18,7 +18,7 @@ from compare.engine.mapping.rules import MappingRules
 from compare.engine.model import Bool, Dump, Int32, Int64, RecordKind, UInt8
 from compare.engine.store.joined import joined
 
-RANKS = 1 << 16  # more than a side has
+RANKS = 1 << 16  # more than a side has, pieces counted apart
 
 
 class NodeKind(IntEnum):
@@ -145,7 +145,9 @@ def _api_nodes(sides: Sides, node_of: list[Int32], begin: int) -> tuple[Int32, I
         records = sides.dumps[side].records
         rows = np.flatnonzero(records.kind == RecordKind.API)
         parent = np.where(records.parent[rows] >= 0, node_of[side][records.parent[rows]], -1).astype(np.int64)
-        group = (parent * 2 + records.direction[rows]) * RANKS + sides.places[side].rank[rows]
+        places = sides.places[side]
+        lane = places.rank[rows] + places.piece[rows] * (int(places.rank.max(initial=0)) + 1)
+        group = (parent * 2 + records.direction[rows]) * RANKS + lane
         order = np.argsort(group, kind="stable")
         rows, group = rows[order], group[order]
         calls.append((rows, group))

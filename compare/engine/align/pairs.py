@@ -21,7 +21,7 @@ from compare.engine.align.places import Interner
 from compare.engine.align.quantities import quantities_of
 from compare.engine.align.relations import Block, Reason, Relation
 from compare.engine.align.ruled import with_rules
-from compare.engine.align.shards import Shards, copies_disagree, elements_of, over_ranks, shards_of, with_addends
+from compare.engine.align.shards import Shards, copies_disagree, elements_of, in_pieces, over_ranks, shards_of, with_addends
 from compare.engine.model import Bool, Dump, Group, Int32, Int64, Leaf, RecordKind, UInt8
 
 __all__ = ["Pairs", "Reason", "Relation", "pairs_of"]
@@ -262,8 +262,10 @@ def _ordered(sides: Sides, nodes: Nodes, blocks: list[Block], primary: int, name
     )
     leaders = (_joined([block.left for block in blocks]), _joined([block.right for block in blocks]))
     overlaps, padded = _overlapping(nodes, names, node, quantity)
+    (left, cut_left), (right, cut_right) = (in_pieces(leaders[side], sides.dumps[side], shards[side]) for side in (0, 1))
+    leaders = (left, right)
     lists, sharded, copied, overlapping = over_ranks(leaders, sides.dumps, shards, overlaps | padded)
-    sharded |= overlapping
+    sharded |= overlapping | cut_left | cut_right
     relation = np.where(sharded, Relation.SHARD_CONCAT, np.where(copied & (relation != Relation.CONCAT), Relation.REPLICATED, relation))
     relation = relation.astype(np.uint8)
     unlike = [copies_disagree(sides.dumps[side], leaders[side], shards[side], copied) for side in (0, 1)]

@@ -4,6 +4,7 @@ paths.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -66,23 +67,34 @@ class Places:
     call: Int32
     recompute: Bool
     apart: Bool  # a rule of the mapping says that the record has no partner
-    rank: Int32  # which of the side's dumps the record came from
+    rank: Int32  # which of the side's dumps of one step the record came from
+    piece: Int32  # which piece of a pass that was run in several (a prefill in chunks): the rows of its tensors follow on each other
     order: Int32  # the record's place in that dump
     layers: int  # number of layers: the highest layer number + 1
     listed: bool  # the model was given in a list: paths begin with a position in it
 
+    @property
+    def spread(self) -> bool:
+        """Whether a tensor may lie in several records: on several ranks, or in several pieces."""
+        return bool(self.rank.any() or self.piece.any())
+
 
 def places_of(dumps: Sequence[Dump], intern: Interner, remap: Remap | None = None, side: int = 0) -> Places:
-    """The places of all records of a side's dumps (ranks), one dump after the other. ``remap``: what rules of a mapping make of names."""
+    """The places of all records of a side's dumps (ranks, and the steps of a pass in pieces), one dump after the other. ``remap``: what
+    rules of a mapping make of names."""
     starts = starts_of(dumps)
-    each = [
-        _places(dump, rank, intern, remap or Remap(), side, start) for rank, (dump, start) in enumerate(zip(dumps, starts, strict=True))
-    ]
+    steps = list(dict.fromkeys(dump.step for dump in dumps))
+    seen: Counter[int] = Counter()
+    each = []
+    for dump, start in zip(dumps, starts, strict=True):
+        piece = steps.index(dump.step)
+        each.append(_places(dump, (seen[piece], piece), intern, remap or Remap(), side, start))
+        seen[piece] += 1
     if len(each) == 1:
         return each[0]
     columns = {
         name: np.concatenate([getattr(places, name) for places in each])
-        for name in ("path", "layer", "call", "recompute", "apart", "rank", "order")
+        for name in ("path", "layer", "call", "recompute", "apart", "rank", "piece", "order")
     }
     columns["order"] = columns["order"] + _stage_begins(each)
     known = next((places.convention for places in each if places.convention is not None), None)
@@ -129,8 +141,9 @@ def _named(dump: Dump) -> tuple[list[str], list[str], bool, Convention | None]:
     return own, own if convention is None else [_renamed(path, convention) for path in own], listed, convention
 
 
-def _places(dump: Dump, rank: int, intern: Interner, remap: Remap, side: int, start: Mapping[int, int]) -> Places:
-    """``start``: chunk → number of its first layer, for code bases that number the layers of a pipeline stage from 0."""
+def _places(dump: Dump, at: tuple[int, int], intern: Interner, remap: Remap, side: int, start: Mapping[int, int]) -> Places:
+    """``at``: rank and piece. ``start``: chunk → number of its first layer, for code bases that number the layers of a pipeline stage from
+    0."""
     records = dump.records
     is_api = records.kind == RecordKind.API
     _, canonical, listed, convention = _named(dump)
@@ -158,11 +171,11 @@ def _places(dump: Dump, rank: int, intern: Interner, remap: Remap, side: int, st
     recompute = _recomputed(dump, path)
     call = _call_around(dump, _rank_in_group(_group_key(dump, path, recompute)), is_api)
     count = len(records)
-    ranks = np.full(count, rank, np.int32)
+    rank, piece = (np.full(count, number, np.int32) for number in at)
     own_call = is_api & (records.parent >= 0)
     apart[own_call] = apart[records.parent[own_call]]
     order = np.arange(count, dtype=np.int32)
-    return Places(convention, path, layer, call, recompute, apart, ranks, order, int(layer.max(initial=-1)) + 1, listed)
+    return Places(convention, path, layer, call, recompute, apart, rank, piece, order, int(layer.max(initial=-1)) + 1, listed)
 
 
 def _of_decoder(path: str, convention: Convention | None) -> bool:

@@ -1,4 +1,5 @@
 """Tensors that are spread over ranks: which slots of a side's ranks are the same slot, and whether together they are shards or copies.
+And tensors of a pass that was run in pieces (a prefill in chunks), whose rows follow on each other.
 
 Sizes decide: where the other side's tensor is as large as all ranks' together they are shards laid side by side (column-parallel outputs,
 weights, sequence-parallel rows); where it is as large as one rank's they are copies, and the first speaks for all. Where it lies between
@@ -13,21 +14,22 @@ import numpy as np
 
 from compare.engine.align.lists import Lists
 from compare.engine.align.places import Places
-from compare.engine.model import Bool, Dump, Int64, RecordKind
+from compare.engine.model import Bool, Dump, Group, Int64, Leaf, RecordKind
 
 
 @dataclass(frozen=True, slots=True)
 class Shards:
-    """``leader`` marks the slot that stands for its like on all ranks; ``twins`` lists, for each leader, the slots of all ranks, itself
-    first.
+    """``leader`` marks the slot that stands for its like on all ranks and in all pieces; ``twins`` lists, for the first rank's slot of each
+    piece, the slots of all ranks, itself first; ``pieces`` lists, for each leader, those of all pieces, itself first (None: a whole pass).
     """
 
     leader: Bool
     twins: Lists
+    pieces: Lists | None = None
 
 
 def same_calls(dump: Dump, places: Places) -> Int64:
-    """A number a record, equal for the same call of the same module on several ranks. API calls are not matched across ranks."""
+    """A number a record, equal for the same call of the same module on several ranks and in several pieces; API calls are not matched."""
     kind = np.where(dump.records.kind == RecordKind.PARAMETERS_GRAD, 2, dump.records.direction)
     api = np.where(dump.records.kind == RecordKind.API, np.arange(len(dump.records)), -1)
     call = np.stack([places.path, kind, places.call, places.recompute, api], axis=1)
@@ -36,18 +38,42 @@ def same_calls(dump: Dump, places: Places) -> Int64:
 
 
 def shards_of(dump: Dump, places: Places) -> Shards:
-    """Slots of the same name in the same call of the same module, one a rank."""
+    """Slots of the same name in the same call of the same module, one a rank and piece."""
     count = len(dump.slots)
-    if not places.rank.any():
+    if not places.spread:
         return Shards(np.ones(count, bool), Lists(np.arange(count + 1), np.arange(count, dtype=np.int32)))
     key = same_calls(dump, places)[dump.slots.record] * max(len(dump.slot_names), 1) + dump.slots.name
-    _, first, group = np.unique(key, return_index=True, return_inverse=True)
+    if not places.piece.any():
+        return Shards(*_alike(key, np.arange(count)))
+    piece = places.piece[dump.slots.record]
+    first, twins = _alike(key * (int(piece.max()) + 1) + piece, np.arange(count))
+    rows = np.flatnonzero(first)
+    leader, pieces = _alike(key, rows[np.argsort(piece[rows], kind="stable")])
+    return Shards(leader, twins, pieces)
+
+
+def _alike(key: Int64, rows: Int64) -> tuple[Bool, Lists]:
+    """Of the rows that share a key: marks the first, and lists all of them under it, in the order of ``rows``."""
+    _, first, group = np.unique(key[rows], return_index=True, return_inverse=True)
     leader = np.zeros(len(key), bool)
-    leader[first] = True
-    owner = first[group.reshape(-1)]
+    leader[rows[first]] = True
+    owner = rows[first][group.reshape(-1)]
     order = np.argsort(owner, kind="stable")
     start = np.searchsorted(owner[order], np.arange(len(key) + 1))
-    return Shards(leader, Lists(start.astype(np.int64), order.astype(np.int32)))
+    return leader, Lists(start.astype(np.int64), rows[order].astype(np.int32))
+
+
+def in_pieces(lists: Lists, dump: Dump, shards: Shards) -> tuple[Lists, Bool]:
+    """Lists of leaders → lists in which a tensor stands with its further pieces, one below the other; and which rows have such. Parameters
+    and plain numbers are the same in every piece."""
+    count = len(lists.start) - 1
+    if shards.pieces is None or not count:
+        return lists, np.zeros(count, bool)
+    first = lists.values[lists.start[:-1]]
+    tensors = (dump.slots.leaf[first] == Leaf.TENSOR) & (dump.slots.group[first] != Group.PARAMETERS)
+    every = _expanded(lists, shards.pieces)
+    further = tensors & (every.counts() > lists.counts())
+    return _chosen(lists, every, further), further
 
 
 def over_ranks(
@@ -123,7 +149,7 @@ def _unlike(lists: Lists, dump: Dump, shards: Shards) -> Bool:
     """Rows of which some slot has other statistics on another rank; NaN says nothing."""
     if len(lists.start) < 2:
         return np.zeros(0, bool)
-    if len(shards.twins.values) == len(shards.twins.start) - 1 and shards.leader.all():
+    if (shards.twins.counts() <= 1).all():
         return np.zeros(len(lists.start) - 1, bool)
     owner = np.repeat(np.arange(len(shards.leader)), shards.twins.counts())
     values = dump.slots.statistics[shards.twins.values]

@@ -15,7 +15,7 @@ from compare.engine.keydata.comparison import CONSEQUENCE, DIFFERS, KeyDataCompa
 from compare.engine.keydata.documents import key_document, place_document
 from compare.engine.loop import quantity, stage_kind
 from compare.engine.model import JsonObject
-from compare.engine.parts import Part
+from compare.engine.pairing import Part
 
 SIDES = ("left", "right")
 

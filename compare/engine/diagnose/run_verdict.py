@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compare.engine.diagnose.findings import Finding
+from compare.engine.diagnose.pairing_findings import part_reason, unpaired_findings
 from compare.engine.diagnose.run_drift import Drift, stage_drifts
 from compare.engine.diagnose.run_first import First, first_of
 from compare.engine.diagnose.run_settings import what_fails
@@ -13,7 +14,7 @@ from compare.engine.diagnose.verdict import SideFacts, finite
 from compare.engine.diagnose.words import Text, both, counted, short
 from compare.engine.loop import stage_kind
 from compare.engine.model import JsonObject
-from compare.engine.parts import Part, PartKey, StagePair
+from compare.engine.pairing import Pairing, Part, PartKey, StagePair
 
 SCHEMA = "probe-web/run-verdict/1"
 NAMED_FAILURES = 3  # how many failed parts the headline names; the rows have them all
@@ -36,10 +37,11 @@ def run_verdict(
     facts: tuple[SideFacts, SideFacts],
     timing: JsonObject,
     loop: JsonObject | None = None,
-    stages: Sequence[StagePair] = (),
+    pairing: Pairing | None = None,
 ) -> JsonObject:
-    """``loop``: what ``run_loop.loop_document`` says of key data and configurations; ``stages``: how stages were paired."""
+    """``loop``: what ``run_loop.loop_document`` says of key data and configurations; ``pairing``: how stages and parts were paired."""
     loop = loop or {}
+    stages = pairing.stages if pairing is not None else ()
     rows = [_row(outcome) for outcome in outcomes]
     documents = {outcome.part.n: outcome.document for outcome in outcomes if outcome.document is not None}
     word = _word([row["verdict"] for row in rows], loop.get("verdict"))
@@ -70,6 +72,7 @@ def run_verdict(
             *_earlier(found, loop),
             *loop.get("findings", []),
             *_findings(found, rows, drifts),
+            *(finding.document() for finding in unpaired_findings(pairing)),
             *_preconditions(loop, facts, stages),
         ],
         "parts": rows,
@@ -95,6 +98,7 @@ def _row(outcome: Outcome) -> JsonObject:
         "by_rank": [] if document is None else document.get("by_rank", []),  # documents of older versions have none
         "state": "failed" if outcome.error else "done",
         "error": outcome.error,
+        "reason": part_reason(part),
         "verdict": _verdict(outcome),
         "first_difference": None if document is None else document["first_difference"],
         "first_divergence": None if document is None else document["first_divergence"],
@@ -155,6 +159,10 @@ REASONS: dict[str, Text] = {
         "train against inference: the trainer's forward pass over what the engine generated", "训练对推理：训练端对推理端生成内容的前向计算"
     ),
     "requests": both("dumps of the same request, by the request logs", "依据请求日志，两侧为同一请求的数据"),
+    "tokens": both(
+        "dumps of the same tokens, by what they hold: steps are counted differently on the two sides",
+        "依据数据中的词元配对：两侧步的计数方式不同",
+    ),
     "chosen": both("chosen with the option stage", "由选项 stage 指定"),
     "only_one": both("one side holds nothing else of that step", "一侧在该步只有这一个阶段"),
 }

@@ -96,8 +96,11 @@ class _Builder:
         side = 0
         if len(one) > len(many):
             many, one, side = one, many, 1
-        ranks = case.sides.places[side].rank
-        plain = [int(r) for r in many if case.dumps[side].records.kind[r] == RecordKind.MODULE and ranks[r] == ranks[many[0]]]
+        if len(many) < 2:
+            return
+        kind, places = case.dumps[side].records.kind, case.sides.places[side]
+        first = (places.rank[many] == places.rank[many[0]]) & (places.piece[many] == places.piece[many[0]])
+        plain = many[first & (kind[many] == RecordKind.MODULE)].tolist()
         if len(plain) < 2:
             return
         begin = 0

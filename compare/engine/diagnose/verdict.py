@@ -55,8 +55,10 @@ def judge(
     same_input: bool,
     baseline: Baseline | None = None,
     unreadable: Sequence[Unreadable] = (),
+    pairing: Sequence[Finding] = (),
 ) -> PartVerdict:
-    """``unreadable``: dumps of this part that are in no case. What was not compared is not identical."""
+    """``unreadable``: dumps of this part that are in no case. What was not compared is not identical. ``pairing``: what is to be said of
+    how these dumps came to be compared."""
     premises = premises_of(cases)
     broken = failed(premises)
     settled: list[Case] = []
@@ -73,6 +75,7 @@ def judge(
     for tail in (both("", "") if broken else floor_words(baseline), unreadable_words(unreadable)):
         said = both(said["en"] + tail["en"], said["zh"] + tail["zh"])
     findings: Sequence[Finding] = [
+        *pairing,
         *findings_of(settled, layers, premises, same_input=same_input),
         *baseline_findings(baseline, settled),
         *parts_not_compared([side.left_out for side in sides]),

@@ -10,7 +10,7 @@ import numpy as np
 
 from compare.engine.ingest import notes
 from compare.engine.ingest.layout import CONSTRUCT, STACK
-from compare.engine.ingest.passes import passes
+from compare.engine.ingest.passes import listed, passes
 from compare.engine.loop import stage_kind
 from compare.engine.model import FILE_MISSING, Direction, Dump, JsonObject, Leaf, RecordKind, Side
 
@@ -61,6 +61,7 @@ def inventory(side: Side, total_bytes: int) -> JsonObject:
                 "construct": dump.has_construct,
                 "stack": dump.has_stack,
                 "passes": passes(dump) if role == "infer" or stage_kind(dump.stage) == "generate" else [],
+                "tokens": listed(dump),
             }
             for number, dump in enumerate(side.dumps)
         ],

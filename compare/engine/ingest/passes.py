@@ -1,4 +1,4 @@
-"""The forward passes of an inference dump: prefill and decode told apart by how many tokens each saw.
+"""The forward passes of a dump: which tokens each saw, and in an inference dump which of them are prefill and which decode.
 
 A generate stage dumps a range of passes into one dump.json: the call number in a record's name counts them. The first fills the caches with
 whole prompts; after it every pass sees one token a sequence.
@@ -6,13 +6,19 @@ whole prompts; after it every pass sees one token a sequence.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import groupby
 
 import numpy as np
 
-from compare.engine.model import Direction, Dump, Group, JsonObject, Leaf, RecordKind
+from compare.engine.model import Bool, Direction, Dump, Group, Int64, JsonObject, Leaf, RecordKind, Statistic
+from compare.engine.tokens import Tokens
 
 PREFILL, DECODE = "prefill", "decode"
+EMBEDDINGS = ("embed_tokens", "word_embeddings")
+POSITIONS = ("positions", "position_ids")
+ROTARY = "rotary_emb"  # takes positions in whatever argument
+MOST_LISTED = 16  # passes of a dump whose tokens an inventory names
 
 
 def passes(dump: Dump) -> list[JsonObject]:
@@ -21,22 +27,100 @@ def passes(dump: Dump) -> list[JsonObject]:
 
     Tokens are the elements of the first tensor that the dump's first module takes in: the ids that the embedding looks up.
     """
-    tokens = _tokens(dump)
+    tokens = _counts(dump)
     if len(tokens) < 2 or len(set(tokens.values())) < 2:
         return []
-    calls = sorted(tokens)
-    least = min(tokens[call] for call in calls[1:])
-    kinds = [(call, PREFILL if call == calls[0] or tokens[call] > least else DECODE, tokens[call]) for call in calls]
     found = []
+    kinds = [(call, kind, tokens[call]) for call, kind in kinds_of(tokens).items()]
     for (kind, count), group in groupby(kinds, key=lambda entry: entry[1:]):
         members = [call for call, _, _ in group]
         found.append({"kind": kind, "first": members[0], "last": members[-1], "tokens": count})
     return found
 
 
-def _tokens(dump: Dump) -> dict[int, int]:
+def kinds_of(counts: Mapping[int, int]) -> dict[int, str]:
+    """Which passes are prefill and which decode, by how many tokens each saw, in order: of several, those after the first that saw the
+    fewest decode.
+    """
+    calls = sorted(counts)
+    least = min((counts[call] for call in calls[1:]), default=0)
+    decodes = len(set(counts.values())) > 1
+    return {call: DECODE if decodes and call != calls[0] and counts[call] == least else PREFILL for call in calls}
+
+
+def tokens_of(dump: Dump) -> dict[int, Tokens]:
+    """Call number → the tokens that the pass saw. Empty where no embedding of integers was dumped.
+
+    Positions are those of the first module of the pass that takes them. A statistic that is not finite counts as not known.
+    """
     records, slots = dump.records, dump.slots
-    rows = np.flatnonzero(records.recorded & (records.kind == RecordKind.MODULE) & (records.direction == Direction.FORWARD))
+    named = np.array([path.rpartition(".")[2] in EMBEDDINGS for path in dump.paths] or [False])
+    modules = _forward_modules(dump)
+    rows = modules[named[records.path[modules]]]
+    rows = rows[records.path[rows] == records.path[rows[:1]]]
+    whole = np.array(["int" in dtype.lower() for dtype in dump.dtypes] or [False])
+    integer = (slots.leaf == Leaf.TENSOR) & whole[slots.dtype]
+    found: dict[int, Tokens] = {}
+    calls, first = np.unique(records.call[rows], return_index=True)
+    rows = rows[first]
+    positions = _positions(dump, np.sort(rows), integer)
+    for call, row in zip(calls.tolist(), rows.tolist(), strict=True):
+        own = np.arange(records.slot_start[row], records.slot_start[row + 1])
+        ids = own[(slots.group[own] == Group.INPUT) & integer[own]]
+        if not len(ids):
+            continue
+        slot, count = int(ids[0]), int(slots.elements[ids[0]])
+        made = own[(slots.group[own] == Group.OUTPUT) & (slots.leaf[own] == Leaf.TENSOR) & ~integer[own]]
+        embedding = slots.statistics[made[0], [Statistic.MAX, Statistic.MIN, Statistic.NORM]].tolist() if len(made) else [np.nan]
+        least, most = float(slots.statistics[slot, Statistic.MIN]), float(slots.statistics[slot, Statistic.MAX])
+        known = bool(np.isfinite([least, most]).all())
+        place = positions.get(row)
+        found[call] = Tokens(
+            count=count,
+            least=int(least) if known else None,
+            most=int(most) if known else None,
+            checksum=dump.texts[int(slots.checksum[slot])] if slots.checksum[slot] >= 0 else None,
+            dtype=dump.dtypes[int(slots.dtype[slot])],
+            first=None if place is None else place[0],
+            last=None if place is None else place[1],
+            embedding=tuple(embedding) if np.isfinite(embedding).all() else None,
+            elements=int(slots.elements[made[0]]) if len(made) else 0,
+        )
+    return found
+
+
+def listed(dump: Dump) -> list[JsonObject]:
+    """The tokens of the first passes, for an inventory."""
+    return [tokens.document() for _, tokens in sorted(tokens_of(dump).items())[:MOST_LISTED]]
+
+
+def _positions(dump: Dump, passes: Int64, integer: Bool) -> dict[int, tuple[int, int]]:
+    """Row of the embedding → smallest and largest position of its pass. A pass lasts until the embedding is called again."""
+    records, slots = dump.records, dump.slots
+    if not len(passes):
+        return {}
+    named = np.array([name.rpartition(".")[2] in POSITIONS for name in dump.slot_names] or [False])
+    rotary = np.array([path.rpartition(".")[2] == ROTARY for path in dump.paths] or [False])
+    usable = integer & (slots.group == Group.INPUT) & (named[slots.name] | rotary[records.path[slots.record]])
+    usable &= np.isfinite(slots.statistics[:, :2]).all(axis=1) & (records.direction[slots.record] == Direction.FORWARD)
+    rows = np.flatnonzero(usable)
+    at = np.searchsorted(passes, slots.record[rows], "right") - 1
+    held, first = np.unique(at, return_index=True)
+    found = {}
+    for place, row in zip(held.tolist(), rows[first].tolist(), strict=True):
+        if place >= 0:
+            found[int(passes[place])] = int(slots.statistics[row, Statistic.MIN]), int(slots.statistics[row, Statistic.MAX])
+    return found
+
+
+def _forward_modules(dump: Dump) -> Int64:
+    records = dump.records
+    return np.flatnonzero(records.recorded & (records.kind == RecordKind.MODULE) & (records.direction == Direction.FORWARD))
+
+
+def _counts(dump: Dump) -> dict[int, int]:
+    records, slots = dump.records, dump.slots
+    rows = _forward_modules(dump)
     rows = rows[records.path[rows] == records.path[rows[:1]]]  # other modules may be called several times a pass
     calls, first = np.unique(records.call[rows], return_index=True)
     found: dict[int, int] = {}

@@ -25,6 +25,8 @@ export interface RunPart {
   readonly error?: ApiProblem | null;
   /** The verdict of each rank alone, where ranks were compared one with one. */
   readonly by_rank?: readonly { readonly rank: number; readonly verdict: VerdictWord }[];
+  /** Why its two dumps stand against each other: the same step, request or tokens. Absent in verdicts of older versions. */
+  readonly reason?: { readonly code: string; readonly text: Bilingual } | null;
 }
 
 /** Where a key-data table lies. `id` is the entry of a list, or the name in an object. */

@@ -22,7 +22,7 @@ def copies_apart(pairs: Pairs, sides: Sides, held: tuple[HeldTensors, HeldTensor
     apart = np.zeros(len(pairs), bool)
     replicated = np.flatnonzero(pairs.relation == Relation.REPLICATED).tolist()
     for side, (dump, places) in enumerate(zip(sides.dumps, sides.places, strict=True)):
-        if not replicated or not places.rank.any():
+        if not replicated or not places.spread:
             continue
         twins = shards_of(dump, places).twins
         known: dict[tuple[int, ...], bool] = {}

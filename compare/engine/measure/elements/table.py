@@ -182,7 +182,7 @@ def _measure(
     types: list[str] = []
     for side, dump in enumerate(sides.dumps):
         groups: list[list[TensorFile]] = []
-        last = -1
+        last = (-1, -1)
         for slot, file in zip(pairs.slots[side][pair].tolist(), files[side], strict=True):
             name = dump.data_name(slot) or ""
             try:
@@ -191,12 +191,13 @@ def _measure(
             except DumpError as error:
                 builder.faults.append(Fault(pair, side, name, error.code, error.params))
                 return State.BROKEN, -1
-            rank = int(sides.places[side].rank[dump.slots.record[slot]])
-            if rank > last and groups:
+            record = int(dump.slots.record[slot])
+            at = int(sides.places[side].piece[record]), int(sides.places[side].rank[record])
+            if at > last and groups:
                 groups[-1].append(tensor)
             else:
                 groups.append([tensor])
-            last = rank
+            last = at
         types.append(_type(dump, int(pairs.slots[side][pair][0])))
         chosen, padded = padding.rows(side, call)
         summed = pairs.relation[pair] == Relation.SUM and len(files[side]) > 1

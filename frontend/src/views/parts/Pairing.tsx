@@ -24,7 +24,7 @@ export function Pairing({ comparison, verdict }: { comparison: Comparison; verdi
   );
   const { left, right, read_only: readOnly } = comparison;
   const changeable = !readOnly && left.id !== null && right.id !== null && stages.left.length > 0 && stages.right.length > 0;
-  const staged = pairs.some((pair) => pair.left !== null || pair.right !== null);
+  const staged = pairs.some((pair) => pair.left !== null || pair.right !== null || pair.reason === "tokens");
   if (!staged && !(changeable && stages.left.length + stages.right.length > 2)) return null;
 
   const compare = async (stage: string) => {

@@ -78,6 +78,7 @@ function Row({ part, first, staged, names }: { part: RunPart; first: boolean; st
   const state = cellState({ part, rank: null });
   const ranks = rangesText(part.ranks);
   const step = part.step === null ? t.parts.noStep : t.parts.step(stepText(part, t));
+  const paired = part.reason == null ? step : `${step} — ${part.reason.text[language]}`;
   const cells = (
     <>
       <span className={styles.verdict} data-verdict={state}>
@@ -85,7 +86,7 @@ function Row({ part, first, staged, names }: { part: RunPart; first: boolean; st
         {stateWord(state, first, t)}
       </span>
       {staged ? <span className={styles.stage}>{stageText(part, t)}</span> : null}
-      <span className={styles.number} title={step}>
+      <span className={styles.number} title={paired}>
         <span className={styles.word}>{step}</span>
         <span className={styles.bare} aria-hidden="true">
           {stepText(part, t)}
