@@ -1,9 +1,20 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
 import { client, unwrap } from "./client";
-import type { KeyTables, TableValues } from "./run-verdict";
+import type { KeyTables, LoopDocument, TableValues } from "./run-verdict";
 
-/** Key data of a finished comparison never change, so what was asked for once stands. */
+/** Key data that were compared never change, so what was asked for once stands. */
 const STAYS = { staleTime: Number.POSITIVE_INFINITY } as const;
+
+/** What the verdict will say of key data and configurations. */
+export function useLoop(slug: string, enabled: boolean) {
+  return useQuery({
+    queryKey: ["loop", slug],
+    queryFn: ({ signal }): Promise<LoopDocument> =>
+      unwrap(client.GET("/api/v1/comparisons/{slug}/loop/", { params: { path: { slug } }, signal })),
+    enabled,
+    ...STAYS,
+  });
+}
 
 /** The tables of one key with the numbers of each. */
 export function useKeyTables(slug: string, n: number, enabled: boolean) {

@@ -135,6 +135,11 @@ export function cancelComparison(queries: QueryClient, slug: string): Promise<vo
   return act(queries, slug, unwrap(client.POST("/api/v1/comparisons/{slug}/cancel/", { params: { path: { slug } } })));
 }
 
+/** One failed part again; the verdict over the parts is made anew. */
+export function retryPart(queries: QueryClient, slug: string, n: number): Promise<void> {
+  return act(queries, slug, unwrap(client.POST("/api/v1/comparisons/{slug}/parts/{n}/retry/", { params: { path: { slug, n } } })));
+}
+
 export function retryComparison(queries: QueryClient, slug: string): Promise<void> {
   return act(queries, slug, unwrap(client.POST("/api/v1/comparisons/{slug}/retry/", { params: { path: { slug } } })));
 }

@@ -151,6 +151,8 @@ export interface RunVerdict {
   readonly first_origin?: Origin | null;
   readonly configurations: readonly ConfigurationDifference[];
   readonly key_data: readonly KeyData[];
+  /** Why key data and configurations could not be compared; the parts were. */
+  readonly key_data_error?: ApiProblem | null;
   readonly parts: readonly RunPart[];
   readonly preconditions?: readonly Precondition[] | null;
   readonly checks?: readonly SelfCheck[] | null;
@@ -158,6 +160,14 @@ export interface RunVerdict {
   readonly drift?: readonly Drift[] | null;
   readonly findings?: readonly RunFinding[] | null;
   readonly timing: Readonly<Record<string, number>>;
+}
+
+/** `GET …/loop/`: what the run verdict will say of key data and configurations, which does not wait for the parts. */
+export interface LoopDocument extends Pick<RunVerdict, "configurations" | "preconditions" | "key_data" | "checks" | "drift" | "findings"> {
+  /** Of the tables alone, null where none is on both sides. */
+  readonly verdict: VerdictWord | null;
+  readonly tables: number;
+  readonly first: (TablePlace & { readonly key: string; readonly since: Bilingual; readonly meaning: Bilingual }) | null;
 }
 
 /** One table of a key: the numbers of msprobe's SingleComparator, and what it leaves out. */

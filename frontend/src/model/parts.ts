@@ -1,4 +1,4 @@
-import type { PartVerdictWord, RunFirst, RunPart, RunVerdict } from "../api/run-verdict";
+import type { LoopDocument, PartVerdictWord, RunFirst, RunPart, RunVerdict } from "../api/run-verdict";
 import type { Comparison, Origin, PartState } from "../api/types";
 
 /** The parts of a run verdict as a table: a row a stage, a column a step, or a rank of a step. */
@@ -107,6 +107,60 @@ export function partsSoFar(states: readonly PartState[]): readonly RunPart[] {
   }));
 }
 
+/** What is known while parts are still being compared. All numbers are of parts that both sides hold. */
+export interface SoFar {
+  readonly all: number;
+  /** Compared, with a verdict. */
+  readonly done: number;
+  readonly running: number;
+  readonly waiting: number;
+  readonly failed: number;
+  /** The earliest part that diverges of those that are done; a part before it may still. */
+  readonly earliest: RunPart | null;
+  /** Of the parts before the earliest (of all, where there is none): still to be compared, failed, and those that agree. */
+  readonly before: { readonly open: number; readonly failed: number; readonly agreeing: number; readonly all: number };
+}
+
+export function soFar(parts: readonly RunPart[]): SoFar {
+  const shared = parts.filter((part) => !isOneSided(part));
+  const count = (among: readonly RunPart[], ...states: readonly CellState[]) =>
+    among.filter((part) => states.includes(cellState({ part, rank: null }))).length;
+  const at = shared.findIndex((part) => cellState({ part, rank: null }) === "diverged");
+  const before = at < 0 ? shared : shared.slice(0, at);
+  return {
+    all: shared.length,
+    done: shared.filter(({ state }) => state === "done").length,
+    running: count(shared, "running"),
+    waiting: count(shared, "queued"),
+    failed: count(shared, "failed"),
+    earliest: shared[at] ?? null,
+    before: {
+      open: count(before, "queued", "running"),
+      failed: count(before, "failed"),
+      agreeing: count(before, "identical", "consistent"),
+      all: before.length,
+    },
+  };
+}
+
+/** A page that has no verdict yet as far as it is known: key data and settings, which no part changes, and the parts as they are. */
+export function verdictSoFar(
+  parts: readonly RunPart[],
+  loop: LoopDocument | null,
+): Pick<RunVerdict, "first" | "configurations" | "key_data" | "preconditions" | "checks" | "drift" | "findings" | "parts"> {
+  const { key = null, step = null, rank = null } = loop?.first ?? {};
+  return {
+    first: key === null ? null : { key_data: key, stage: null, step, rank, module: null },
+    configurations: loop?.configurations ?? [],
+    key_data: loop?.key_data ?? [],
+    preconditions: loop?.preconditions ?? [],
+    checks: loop?.checks ?? [],
+    drift: loop?.drift ?? [],
+    findings: loop?.findings ?? [],
+    parts,
+  };
+}
+
 /** Whether a part's documents can be asked for: those of a part that is done, whatever the others do. null: the only part. */
 export function isWritten({ state, parts }: Pick<Comparison, "state" | "parts">, n: number | null): boolean {
   return state === "done" || (n !== null && parts.some((part) => part.n === n && part.state === "done"));
@@ -115,6 +169,11 @@ export function isWritten({ state, parts }: Pick<Comparison, "state" | "parts">,
 /** Whether there is something behind a part to open. */
 export function canOpen(part: RunPart): boolean {
   return !isOneSided(part) && part.verdict !== null && (part.state === undefined || part.state === "done");
+}
+
+/** Whether a press on its cell leads somewhere: to the workbench, or to what failed and why. */
+export function hasPanel(part: RunPart): boolean {
+  return canOpen(part) || part.state === "failed";
 }
 
 export function isOneSided({ verdict }: Pick<RunPart, "verdict">): boolean {

@@ -28,6 +28,8 @@ export const loop = {
     firstOfAll: "the first that differs",
     copies: (count: string) => `the same on ${count} ranks`,
     node: (key: string, state: string, detail: string) => `${key}: ${state}, ${detail}`,
+    comparing: "being compared; they do not wait for the parts",
+    failed: "They could not be compared.",
     open: (key: string) => `Show the tables of ${key}`,
   },
   premises: {

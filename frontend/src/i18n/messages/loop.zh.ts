@@ -28,6 +28,8 @@ export const loop: Messages["loop"] = {
     firstOfAll: "最早出现差异的表",
     copies: (count) => `${count} 个 rank 内容相同`,
     node: (key, state, detail) => `${key}：${state}，${detail}`,
+    comparing: "正在比对，不必等待各部分",
+    failed: "未能比对。",
     open: (key) => `查看 ${key} 的表`,
   },
   premises: {

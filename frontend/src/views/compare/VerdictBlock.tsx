@@ -29,7 +29,7 @@ export function VerdictBlock({ verdict, actions }: Props) {
   const notes = quiet ? [] : verdict.findings.filter(({ severity }) => severity === "info");
   return (
     <VerdictHeading
-      verdict={verdict.verdict}
+      sign={verdict.verdict}
       where={where}
       what={what}
       actions={actions}

@@ -1,11 +1,11 @@
 import type { ReactNode } from "react";
-import type { VerdictWord } from "../../api/types";
 import { useI18n } from "../../i18n";
-import { Glyph } from "../../ui/glyph";
+import { Glyph, type GlyphName } from "../../ui/glyph";
 import styles from "./verdict.module.css";
 
 interface Props {
-  verdict: VerdictWord;
+  /** The sign before the sentence: of the verdict, or of what is on its way to one. */
+  sign: GlyphName;
   /** Where: set bold. */
   where: string;
   /** What and how much; "" = nothing. */
@@ -17,18 +17,21 @@ interface Props {
   belowClass?: string | undefined;
   /** What a reader must know besides, at the end. */
   findings?: ReactNode;
+  /** What the section is called and found by where it says no verdict. */
+  label?: string | undefined;
+  testId?: string;
 }
 
 /** The answer of a comparison, of one part or of all: one sentence with its sign, what can be done with it, and what it rests on. */
-export function VerdictHeading({ verdict, where, what, actions, children, belowClass, findings }: Props) {
+export function VerdictHeading({ sign, where, what, actions, children, belowClass, findings, label, testId = "verdict-sentence" }: Props) {
   const { t } = useI18n();
   return (
-    <section className={styles.block} aria-label={t.compare.verdict.label}>
+    <section className={styles.block} aria-label={label ?? t.compare.verdict.label}>
       <div className={styles.first}>
         <span className={styles.glyph}>
-          <Glyph name={verdict} size={20} />
+          <Glyph name={sign} size={20} />
         </span>
-        <h1 className={styles.sentence} data-testid="verdict-sentence">
+        <h1 className={styles.sentence} data-testid={testId}>
           <b>{where}</b>
           {what === "" ? null : (
             <>

@@ -1,8 +1,9 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
-import { act, fireEvent, render, screen, waitFor, within } from "@testing-library/react";
+import { act, cleanup, fireEvent, render, screen, waitFor, within } from "@testing-library/react";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import type { Comparison } from "../../api/types";
 import { runComparison, runPart, runVerdict } from "../../model/parts-for-tests";
+import { loopVerdict } from "../../model/run-verdict-for-tests";
 import { setLanguage } from "../../ui/preferences";
 import { origin } from "../compare/documents-for-tests";
 import ComparisonPage from "./ComparisonPage";
@@ -17,15 +18,20 @@ const parts = [
 ];
 
 /** The page over a network that knows one comparison with six parts. */
-function setup(own: Partial<Comparison> = {}) {
+function setup(own: Partial<Comparison> = {}, others: Readonly<Record<string, unknown>> = {}) {
   const asked: string[] = [];
   const refusal = { code: "not_found", params: {}, message: "No." };
   vi.spyOn(window, "fetch").mockImplementation(async (request) => {
     const { pathname } = new URL(typeof request === "string" ? request : (request as Request).url, window.location.origin);
     asked.push(pathname);
-    const known = pathname === "/api/v1/comparisons/abc/";
-    const body = known ? { ...runComparison(runVerdict(parts)), ...own } : refusal;
-    return new Response(JSON.stringify(body), { status: known ? 200 : 404, headers: { "Content-Type": "application/json" } });
+    const known: Readonly<Record<string, unknown>> = {
+      "/api/v1/comparisons/abc/": { ...runComparison(runVerdict(parts)), ...own },
+      ...others,
+    };
+    return new Response(JSON.stringify(known[pathname] ?? refusal), {
+      status: pathname in known ? 200 : 404,
+      headers: { "Content-Type": "application/json" },
+    });
   });
   const queries = new QueryClient({ defaultOptions: { queries: { retry: false } } });
   render(
@@ -183,19 +189,61 @@ describe("a comparison of several steps and stages", () => {
         state(3, { verdict: "diverged" }),
       ],
     });
-    await screen.findByRole("heading", { name: "Comparing" });
+    await screen.findByRole("heading", {
+      name: "Earliest so far: step 3 · update — 2 of 4 parts compared; 1 earlier one is still to be compared",
+    });
+    expect(screen.getByText("provisional")).toBeTruthy();
+    expect(screen.getByText("1 being compared · 1 failed · a part that is still to come may part earlier")).toBeTruthy();
+    expect(screen.getByRole("progressbar", { name: "Parts compared" }).getAttribute("aria-valuenow")).toBe("3");
     const grid = within(screen.getByTestId("parts"));
     expect(grid.getAllByRole("button").map((button) => [button.dataset.verdict, button.getAttribute("aria-disabled")])).toEqual([
       ["identical", null],
-      ["failed", "true"],
+      ["failed", null],
       ["running", "true"],
       ["diverged", null],
     ]);
-    fireEvent.click(cell(/step 3 · update, diverged/));
+    fireEvent.click(cell(/step 3 · update, earliest so far/));
     await waitFor(() => expect(asked).toContain("/api/v1/comparisons/abc/parts/3/verdict.json"));
     address("#p=1");
     expect(await screen.findByRole("heading", { name: "This part could not be compared" })).toBeTruthy();
     expect(asked).not.toContain("/api/v1/comparisons/abc/parts/1/verdict.json");
+    fireEvent.click(screen.getByRole("button", { name: "Try this part again, step 1 · update" }));
+    await waitFor(() => expect(asked).toContain("/api/v1/comparisons/abc/parts/1/retry/"));
+  });
+
+  it("shows the key data with what they say while no part is compared yet", async () => {
+    const waiting = (n: number) => ({ n, stage: "generate", step: n, state: "queued" as const, verdict: null, error: null });
+    const first = { key: "ref_log_prob", step: 2, rank: 0, micro_step: 0, id: "0" };
+    setup(
+      {
+        state: "running",
+        verdict: null,
+        parts: [waiting(0), waiting(1)],
+        loop: { state: "done", error: null },
+      },
+      {
+        "/api/v1/comparisons/abc/loop/": {
+          ...loopVerdict(),
+          tables: 12,
+          first: { ...first, since: { en: "from step 2 on", zh: "从第 2 步起" }, meaning: { en: "reference model", zh: "参考模型" } },
+        },
+      },
+    );
+    await screen.findByRole("heading", { name: "Comparing — 0 of 2 parts compared" });
+    expect(await screen.findByText("Key data, compared whole: ref_log_prob parts first, from step 2 on — reference model")).toBeTruthy();
+    expect(screen.getByRole("region", { name: "Key data" }).querySelector("[data-first=true]")?.getAttribute("data-key")).toBe(
+      "ref_log_prob",
+    );
+  });
+
+  it("keeps the room of key data that are being compared, and says why they could not be", async () => {
+    const parts = [0, 1].map((n) => ({ n, stage: "generate", step: n, state: "queued" as const, verdict: null, error: null }));
+    setup({ state: "running", verdict: null, parts, loop: { state: "running", error: null } });
+    expect((await screen.findByRole("region", { name: "Key data" })).textContent).toContain("they do not wait for the parts");
+    cleanup();
+    const error = { code: "out_of_memory", params: {}, message: "" };
+    setup({ state: "running", verdict: null, parts, loop: { state: "failed", error } });
+    expect((await screen.findByRole("alert")).textContent).toContain("They could not be compared.");
   });
 
   it("offers to compare the parts that failed again", async () => {

@@ -70,37 +70,21 @@ function Body({ slug, comparison, stage, error, part }: BodyProps) {
     case "cancelled":
     case "interrupted":
       return (
-        <WithParts slug={slug} comparison={comparison} part={part}>
-          <Ended slug={slug} comparison={comparison} stage={stage} />
-        </WithParts>
+        <WithParts slug={slug} comparison={comparison} part={part} ended={<Ended slug={slug} comparison={comparison} stage={stage} />} />
       );
     default:
-      return (
-        <WithParts slug={slug} comparison={comparison} part={part}>
-          <Running slug={slug} comparison={comparison} />
-        </WithParts>
-      );
+      return <WithParts slug={slug} comparison={comparison} part={part} />;
   }
 }
 
-/** No verdict yet, but several parts: those that are done can be opened, and what is said of the whole stands above them. */
-function WithParts({
-  slug,
-  comparison,
-  part,
-  children,
-}: Pick<BodyProps, "slug" | "part"> & { comparison: Comparison; children: ReactNode }) {
+/** No verdict yet: how far it is, or why it ended. Of several parts those that are done can be opened. */
+function WithParts({ slug, comparison, part, ended }: Pick<BodyProps, "slug" | "part"> & { comparison: Comparison; ended?: ReactNode }) {
   const left = useLastPart(part);
-  if (comparison.parts.length < 2) return children;
+  if (comparison.parts.length < 2) return ended ?? <Running slug={slug} comparison={comparison} />;
   if (part !== null) {
     return <PartView comparison={comparison} verdict={{ parts: partsSoFar(comparison.parts), first: null }} slug={slug} part={part} />;
   }
-  return (
-    <>
-      {children}
-      <PartsSoFar comparison={comparison} from={left} />
-    </>
-  );
+  return <PartsSoFar comparison={comparison} slug={slug} from={left} ended={ended} />;
 }
 
 /** The part that was open before: whoever comes back to the overview stands on it. */

@@ -12,8 +12,6 @@ import styles from "./running.module.css";
 import { stageOf } from "./stage";
 
 const STAGES: readonly string[] = ["read", "align", "measure", "diagnose", "store"];
-/** Of a comparison whose parts are compared by several workers. */
-const SPREAD: readonly string[] = ["parts"];
 
 /** A comparison on its way: what it waits for, which stage it is in, with numbers, and how to stop it. */
 export function Running({ slug, comparison }: { slug: string; comparison: Comparison }) {
@@ -68,14 +66,13 @@ function sideLine(run: ComparisonSide, t: Messages, format: Format): string {
   return fraction === undefined ? t.card.parsing : t.card.parsingPercent(share(fraction, 1));
 }
 
-/** The five stages; those behind are full, the present one moves. Several parts are at several stages: one bar counts them. */
+/** The five stages; those behind are full, the present one moves. */
 function Stages({ progress, waiting }: { progress: Progress; waiting: boolean }) {
   const { t, format } = useI18n();
-  const stages = progress.stage === "parts" ? SPREAD : STAGES;
-  const at = waiting ? -1 : Math.max(0, stages.indexOf(progress.stage ?? ""));
+  const at = waiting ? -1 : Math.max(0, STAGES.indexOf(progress.stage ?? ""));
   return (
-    <ol className={styles.stages} data-count={stages.length} aria-label={t.comparison.progress}>
-      {stages.map((stage, index) => {
+    <ol className={styles.stages} aria-label={t.comparison.progress}>
+      {STAGES.map((stage, index) => {
         const fraction = index < at ? 1 : index === at ? Math.min(1, progress.fraction ?? 0) : 0;
         const name = t.state.stages[stage] ?? stage;
         return (

@@ -22,7 +22,6 @@ export function Drift({ lines, first }: Props) {
   const words = t.loop.drift;
   const box = useRef<HTMLDivElement>(null);
   const width = useSize(box)?.width ?? 0;
-  if (lines.length === 0) return null;
   return (
     <section className={tables.section} aria-label={words.title}>
       <header className={tables.header}>

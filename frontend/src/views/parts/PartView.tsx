@@ -12,9 +12,10 @@ import { type Command, useCommands } from "../../ui/commands";
 import { IconButton } from "../../ui/icon-button";
 import { Notice } from "../../ui/notice";
 import { Workbench } from "../compare/Workbench";
+import { openPart } from "./open";
 import { PartSign } from "./PartSign";
-import { openPart } from "./PartsPage";
 import styles from "./part-view.module.css";
+import { RetryPart } from "./RetryPart";
 import { RetryParts } from "./RetryParts";
 import { partName, partReason, sideNames, stateWord } from "./words";
 
@@ -52,7 +53,10 @@ export function PartView({ comparison, verdict, slug, part: n }: Props) {
             title={t.parts.notDoneTitle[part.state ?? "queued"]}
             actions={
               <>
-                {part.state === "failed" ? <RetryParts slug={slug} comparison={comparison} /> : null}
+                <RetryPart slug={slug} comparison={comparison} part={part} look="primary" />
+                {comparison.parts.filter(({ state }) => state === "failed").length > 1 ? (
+                  <RetryParts slug={slug} comparison={comparison} />
+                ) : null}
                 {back}
               </>
             }
@@ -120,7 +124,7 @@ function PartBar({ verdict, part }: { verdict: Props["verdict"]; part: RunPart }
         <PartSign state={state} first={first} />
         <b title={partName(part, t)}>{partName(part, t)}</b>
         <span className={styles.verdict} data-verdict={state}>
-          {stateWord(state, first, t)}
+          {stateWord(state, first ? t.parts.first : null, t)}
         </span>
       </span>
       <span className={styles.steps}>

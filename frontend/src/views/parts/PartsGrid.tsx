@@ -1,11 +1,11 @@
-import { type CSSProperties, type KeyboardEvent, useEffect, useMemo, useRef, useState } from "react";
+import { type CSSProperties, type KeyboardEvent, type ReactNode, useEffect, useMemo, useRef, useState } from "react";
 import type { RunPart } from "../../api/types";
 import { useI18n } from "../../i18n";
 import { type CellLayout, cellLayout, visibleRange } from "../../layout/cells";
 import {
   type Cell,
-  canOpen,
   cellState,
+  hasPanel,
   hasRanks,
   matrixOf,
   neighbourPlace,
@@ -25,14 +25,18 @@ import { cellName, partName, partReason, stateWord } from "./words";
 
 interface Props {
   parts: readonly RunPart[];
-  /** `n` and rank of the first divergence. */
-  first: { readonly n: number; readonly rank: number | null } | null;
+  /** `n` and rank of the cell that stands out, and what it is called: the first divergence, or the earliest so far. */
+  first: { readonly word: string; readonly n: number; readonly rank: number | null } | null;
   /** `n` of the cell that takes the focus. */
   entry: number | null;
   /** The reader comes back from that part. */
   returned: boolean;
+  /** Nothing takes the focus for whoever comes for the first time: there is no answer yet. */
+  quiet?: boolean;
   names: Record<"left" | "right", string>;
   onOpen: (n: number) => void;
+  /** What can be done about a part, beside what is said of it. */
+  action?: (part: RunPart) => ReactNode;
 }
 
 /** Room for the names of the stages; on a phone they stand above their cells. */
@@ -47,7 +51,7 @@ const OVERSCAN = 4;
 const MOST_ROWS = 14;
 
 /** Stage × step × rank, a cell a part, or a rank of it. One stop of the Tab key; arrows move, Enter opens. */
-export function PartsGrid({ parts, first, entry, returned, names, onOpen }: Props) {
+export function PartsGrid({ parts, first, entry, returned, quiet = false, names, onOpen, action }: Props) {
   const { t, language } = useI18n();
   const words = t.parts;
   const [{ ranks }, change] = useViewState();
@@ -97,14 +101,14 @@ export function PartsGrid({ parts, first, entry, returned, names, onOpen }: Prop
   // the cells take their places by it.
   const measured = width > 0;
   useEffect(() => {
-    if (!measured || document.activeElement !== document.body) return;
+    if (!measured || (quiet && !returned) || document.activeElement !== document.body) return;
     const cell = () => box.current?.querySelector<HTMLElement>(`[data-part="${entry}"][tabindex="0"]`);
     const scroller = box.current;
     if (scroller === null) return;
     cell()?.focus({ preventScroll: true });
     // Whoever comes for the first time reads the verdict above, however far down the cell is.
     if (returned) cell()?.scrollIntoView({ block: "nearest", inline: "nearest" });
-  }, [entry, measured, returned]);
+  }, [entry, measured, returned, quiet]);
   const layoutKey = `${byRank} ${layout.width} ${measured}`;
   // biome-ignore lint/correctness/useExhaustiveDependencies: once for each shape of the matrix, not at each move
   useEffect(() => {
@@ -232,7 +236,7 @@ export function PartsGrid({ parts, first, entry, returned, names, onOpen }: Prop
                   const cell = matrix.cells[row]?.[column] ?? null;
                   if (cell === null) return null;
                   const state = cellState(cell);
-                  const opens = canOpen(cell.part);
+                  const opens = hasPanel(cell.part);
                   const one = isFirst(cell);
                   return (
                     <span
@@ -249,7 +253,7 @@ export function PartsGrid({ parts, first, entry, returned, names, onOpen }: Prop
                         data-column={column}
                         data-verdict={state}
                         data-first={one}
-                        aria-label={cellName(cell, one, names, t, language)}
+                        aria-label={cellName(cell, one ? (first?.word ?? null) : null, names, t, language)}
                         aria-disabled={!opens || undefined}
                         tabIndex={place?.row === row && place.column === column ? 0 : -1}
                         onFocus={() => setCurrent({ n: cell.part.n, rank: cell.rank })}
@@ -268,7 +272,9 @@ export function PartsGrid({ parts, first, entry, returned, names, onOpen }: Prop
           })}
         </div>
       </div>
-      {read === null ? null : <Readout cell={read} first={isFirst(read)} names={names} />}
+      {read === null ? null : (
+        <Readout cell={read} mark={isFirst(read) ? (first?.word ?? null) : null} names={names} action={action?.(read.part)} />
+      )}
     </section>
   );
 }
@@ -340,18 +346,21 @@ function Head({ matrix, layout, from, end, offset, byRank, first, parts }: HeadP
 }
 
 /** The cell under the pointer, else the one that arrows stand on, in words. */
-function Readout({ cell, first, names }: { cell: Cell; first: boolean; names: Props["names"] }) {
+function Readout({ cell, mark, names, action }: { cell: Cell; mark: string | null; names: Props["names"]; action: ReactNode }) {
   const { t, language } = useI18n();
   const { where, what } = partReason(cell.part, names, t, language);
   const state = cellState(cell);
   return (
-    <p className={styles.readout} aria-hidden="true">
-      <PartSign state={state} first={first} />
-      <b>{partName(cell.part, t)}</b>
-      {cell.rank === null ? null : <b>{t.parts.rank(`${cell.rank}`)}</b>}
-      <span className={state === "diverged" || state === "failed" ? styles.bad : undefined}>{stateWord(state, first, t)}</span>
-      {where === "" ? null : <b>{where}</b>}
-      {what === "" ? null : <span className={styles.what}>{what}</span>}
-    </p>
+    <div className={styles.readout}>
+      <p className={styles.words} aria-hidden="true">
+        <PartSign state={state} first={mark !== null} />
+        <b>{partName(cell.part, t)}</b>
+        {cell.rank === null ? null : <b>{t.parts.rank(`${cell.rank}`)}</b>}
+        <span className={state === "diverged" || state === "failed" ? styles.bad : undefined}>{stateWord(state, mark, t)}</span>
+        {where === "" ? null : <b>{where}</b>}
+        {what === "" ? null : <span className={styles.what}>{what}</span>}
+      </p>
+      {action}
+    </div>
   );
 }

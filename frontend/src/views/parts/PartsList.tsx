@@ -1,7 +1,7 @@
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import type { RunPart } from "../../api/types";
 import { useI18n } from "../../i18n";
-import { canOpen, cellState, isNotable, rangesText } from "../../model/parts";
+import { cellState, hasPanel, isNotable, rangesText } from "../../model/parts";
 import { Button } from "../../ui/button";
 import { DEFAULT_VIEW, encodeView } from "../../url-state";
 import { PartSign } from "./PartSign";
@@ -12,6 +12,8 @@ interface Props {
   parts: readonly RunPart[];
   first: number | null;
   names: Record<"left" | "right", string>;
+  /** What can be done about a part, at the end of its row. */
+  action: (part: RunPart) => ReactNode;
 }
 
 /** From so many parts on, those that agree are left out at first. */
@@ -20,7 +22,7 @@ const MANY = 24;
 const MOST = 60;
 
 /** Every part in a row: its verdict, where it parts first, or why it has no such place. */
-export function PartsList({ parts, first, names }: Props) {
+export function PartsList({ parts, first, names, action }: Props) {
   const { t, format } = useI18n();
   const words = t.parts;
   const notable = parts.filter(isNotable);
@@ -58,6 +60,7 @@ export function PartsList({ parts, first, names }: Props) {
         {shown.map((part) => (
           <li key={part.n} className={styles.item}>
             <Row part={part} first={part.n === first} staged={staged} names={names} />
+            {part.state === "failed" ? <div className={styles.action}>{action(part)}</div> : null}
           </li>
         ))}
       </ul>
@@ -83,7 +86,7 @@ function Row({ part, first, staged, names }: { part: RunPart; first: boolean; st
     <>
       <span className={styles.verdict} data-verdict={state}>
         <PartSign state={state} first={first} />
-        {stateWord(state, first, t)}
+        {stateWord(state, first ? t.parts.first : null, t)}
       </span>
       {staged ? <span className={styles.stage}>{stageText(part, t)}</span> : null}
       <span className={styles.number} title={paired}>
@@ -106,7 +109,7 @@ function Row({ part, first, staged, names }: { part: RunPart; first: boolean; st
     </>
   );
   // A link and not a button: it can be opened beside the overview, and Back leads here again.
-  return !canOpen(part) ? (
+  return !hasPanel(part) ? (
     <div className={styles.row} data-staged={staged}>
       {cells}
     </div>

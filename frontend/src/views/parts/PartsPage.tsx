@@ -1,29 +1,28 @@
 import { useCallback, useMemo, useState } from "react";
-import type { Comparison, RunVerdict } from "../../api/types";
+import type { Comparison, RunPart, RunVerdict } from "../../api/types";
 import { useI18n } from "../../i18n";
 import { cellState, entryPart, firstPart } from "../../model/parts";
 import { Button } from "../../ui/button";
 import { type Command, useCommands } from "../../ui/commands";
 import { SharePanel } from "../../ui/share-panel";
-import { DEFAULT_VIEW } from "../../url-state";
-import { changeView, useViewState } from "../../use-view-state";
+import { useViewState } from "../../use-view-state";
 import { ExportMenu } from "../export/ExportMenu";
 import { KeyDataPanel } from "../key-data/KeyDataPanel";
 import { CompareAgain } from "../options/CompareAgain";
 import { Chain } from "./Chain";
-import { Drift } from "./Drift";
+import { openPart, openTable } from "./open";
 import { Pairing } from "./Pairing";
 import { PartsGrid } from "./PartsGrid";
 import { PartsList } from "./PartsList";
 import { Pipeline } from "./Pipeline";
-import { Preconditions } from "./Preconditions";
+import { PipelinePending } from "./PipelinePending";
 import styles from "./parts-page.module.css";
+import { RetryPart } from "./RetryPart";
 import { RetryParts } from "./RetryParts";
 import { RunLegend } from "./RunLegend";
+import { RunSections } from "./RunSections";
 import { RunVerdictBlock } from "./RunVerdictBlock";
 import { openingKey } from "./run-words";
-import { SelfChecks } from "./SelfChecks";
-import { Settings } from "./Settings";
 import { sideNames } from "./words";
 
 interface Props {
@@ -34,25 +33,24 @@ interface Props {
   from: number | null;
 }
 
-/** As parts-page.module.css has it. */
-const STACKED = "(max-width: 1100px)";
-
-/** Opens a part afresh; Back leads to where the reader was. */
-export function openPart(part: number | null): void {
-  changeView({ ...DEFAULT_VIEW, part }, "push");
-}
-
 /** The overview of a run verdict: the answer, key data along the pipeline, the parts as stage × step × rank, and what stands behind them. */
 export function PartsPage({ comparison, verdict, slug, from }: Props) {
   const { t, format } = useI18n();
   const [{ table }] = useViewState();
   const part = firstPart(verdict);
   const first = part?.n ?? null;
-  const firstCell = useMemo(() => (part === null ? null : { n: part.n, rank: verdict.first?.rank ?? null }), [part, verdict.first]);
+  const firstCell = useMemo(
+    () => (part === null ? null : { n: part.n, rank: verdict.first?.rank ?? null, word: t.parts.first }),
+    [part, verdict.first, t],
+  );
   const entry = verdict.parts.some(({ n }) => n === from) ? from : (entryPart(verdict)?.n ?? null);
   const names = useMemo(() => sideNames(comparison), [comparison]);
   const [sharing, setSharing] = useState(false);
   const [exporting, setExporting] = useState(false);
+  const action = useCallback(
+    (one: RunPart) => <RetryPart key={one.n} slug={slug} comparison={comparison} part={one} />,
+    [slug, comparison],
+  );
   const openFirst = useCallback(() => openPart(first), [first]);
   const keys = verdict.key_data;
   const key = keys.find(({ n }) => n === table) ?? openingKey(verdict);
@@ -74,7 +72,6 @@ export function PartsPage({ comparison, verdict, slug, from }: Props) {
     [verdict.parts],
   );
   const identical = verdict.parts.filter((one) => one.verdict === "identical").length;
-  const drifting = useMemo(() => (verdict.drift ?? []).filter(({ kind }) => kind !== "none"), [verdict.drift]);
   const hasChain = verdict.first !== null;
   return (
     <div className={styles.page}>
@@ -104,16 +101,22 @@ export function PartsPage({ comparison, verdict, slug, from }: Props) {
           </>
         }
       />
+      {verdict.key_data_error == null ? null : <PipelinePending error={verdict.key_data_error} />}
       {keys.length === 0 ? null : <Pipeline verdict={verdict} names={names} selected={key?.n ?? null} onSelect={openTable} />}
       <div className={styles.columns} data-both={key !== null || hasChain}>
         <div className={styles.left}>
           {verdict.parts.length === 0 ? null : (
-            <PartsGrid parts={verdict.parts} first={firstCell} entry={entry} returned={entry === from} names={names} onOpen={openPart} />
+            <PartsGrid
+              parts={verdict.parts}
+              first={firstCell}
+              entry={entry}
+              returned={entry === from}
+              names={names}
+              onOpen={openPart}
+              action={action}
+            />
           )}
-          <Settings settings={verdict.configurations} names={names} />
-          <Drift lines={drifting} first={{ key: verdict.first?.key_data ?? null, stage: verdict.first?.stage ?? null }} />
-          <SelfChecks checks={verdict.checks ?? []} names={names} />
-          <Preconditions preconditions={verdict.preconditions ?? []} names={names} />
+          <RunSections verdict={verdict} names={names} />
           <Pairing comparison={comparison} verdict={verdict} />
         </div>
         {key !== null || hasChain ? (
@@ -123,19 +126,12 @@ export function PartsPage({ comparison, verdict, slug, from }: Props) {
           </div>
         ) : null}
       </div>
-      {verdict.parts.length === 0 ? null : <PartsList parts={verdict.parts} first={first} names={names} />}
+      {verdict.parts.length === 0 ? null : <PartsList parts={verdict.parts} first={first} names={names} action={action} />}
       <RunLegend
         states={states}
-        first={first !== null}
+        first={first === null ? null : t.loop.legend.first}
         line={t.loop.legend.identical(format.count(identical), format.count(verdict.parts.length))}
       />
     </div>
   );
-}
-
-/** Where the columns stand below one another the tables are brought into sight; beside one another they are there already. */
-function openTable(n: number): void {
-  changeView({ table: n, entry: null, row: null });
-  if (!window.matchMedia(STACKED).matches) return;
-  requestAnimationFrame(() => document.querySelector(`[data-testid="key-data"]`)?.scrollIntoView({ block: "start" }));
 }

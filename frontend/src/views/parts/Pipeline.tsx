@@ -7,7 +7,7 @@ import styles from "./pipeline.module.css";
 import { causeOf, firstStep, keyLines, PROMPTS_ONLY, placeText } from "./run-words";
 
 interface Props {
-  verdict: RunVerdict;
+  verdict: Pick<RunVerdict, "key_data" | "first" | "findings" | "parts">;
   names: Record<"left" | "right", string>;
   /** `n` of the key whose tables are shown. */
   selected: number | null;

@@ -7,14 +7,14 @@ import grid from "./parts-grid.module.css";
 import styles from "./run-legend.module.css";
 
 /** What the cells mean, and how many of the parts are bad: the footer of the page. Only signs that occur. */
-export function RunLegend({ states, first, line }: { states: ReadonlySet<CellState>; first: boolean; line: string }) {
+export function RunLegend({ states, first, line }: { states: ReadonlySet<CellState>; first: string | null; line: string }) {
   const { t } = useI18n();
   const words = t.loop.legend;
   const items: { states: readonly CellState[]; text: string; first?: boolean }[] = [
     { states: ["identical"], text: words.equal },
     { states: ["consistent"], text: words.noise },
-    ...(first ? [{ states: ["diverged"] as const, text: words.first, first: true }] : []),
-    { states: ["diverged"], text: first ? words.later : words.diverged },
+    ...(first === null ? [] : [{ states: ["diverged"] as const, text: first, first: true }]),
+    { states: ["diverged"], text: first === words.first ? words.later : words.diverged },
     { states: ["left_only", "right_only"], text: words.only },
     { states: ["not_comparable"], text: words.notComparable },
     { states: ["failed"], text: words.failed },

@@ -16,7 +16,7 @@ export function RunVerdictBlock({ verdict, actions }: { verdict: RunVerdict; act
   const { where, what } = runSentence(verdict, language, t);
   const origin = firstOrigin(verdict);
   return (
-    <VerdictHeading verdict={verdict.verdict} where={where} what={what} actions={actions} belowClass={own.below}>
+    <VerdictHeading sign={verdict.verdict} where={where} what={what} actions={actions} belowClass={own.below}>
       <p className={`${styles.second} ${own.second}`}>
         <span>{countsLine(verdict.parts, t, format.count)}</span>
         {origin === null ? null : (

@@ -2,7 +2,7 @@ import type { PartVerdictWord } from "../../api/run-verdict";
 import type { Comparison, Origin, RunPart, RunVerdict } from "../../api/types";
 import type { Messages } from "../../i18n";
 import { problemSentence } from "../../i18n/errors";
-import { type Cell, type CellState, cellState, firstOrigin } from "../../model/parts";
+import { type Cell, type CellState, cellState, firstOrigin, type SoFar } from "../../model/parts";
 import { splitHeadline } from "../../ui/headline";
 import type { Language } from "../../ui/preferences";
 import { originWhat, placeName } from "../compare/words";
@@ -67,15 +67,22 @@ export function partReason(
   }
 }
 
-export function stateWord(state: CellState, first: boolean, t: Messages): string {
-  if (first) return t.parts.first;
+/** `mark`: what the one cell is called that stands out, null for all others. */
+export function stateWord(state: CellState, mark: string | null, t: Messages): string {
+  if (mark !== null) return mark;
   return state in t.parts.verdicts
     ? t.parts.verdicts[state as PartVerdictWord]
     : t.parts.states[state as keyof Messages["parts"]["states"]];
 }
 
 /** What a cell is called: its part, its rank, its verdict, and the module or the reason. */
-export function cellName(cell: Cell, first: boolean, names: Record<"left" | "right", string>, t: Messages, language: Language): string {
+export function cellName(
+  cell: Cell,
+  mark: string | null,
+  names: Record<"left" | "right", string>,
+  t: Messages,
+  language: Language,
+): string {
   const { part, rank } = cell;
   const state = cellState(cell);
   const { where, what } = partReason(part, names, t, language);
@@ -83,7 +90,7 @@ export function cellName(cell: Cell, first: boolean, names: Record<"left" | "rig
   const elsewhere = rank !== null && (state !== part.verdict || ![null, rank].includes(part.first_divergence?.rank ?? null));
   const reason = elsewhere ? "" : where === "" ? what.replace(/[.。]$/, "") : where;
   const place = rank === null ? partName(part, t) : `${partName(part, t)} · ${t.parts.rank(`${rank}`)}`;
-  return [place, stateWord(state, first, t), reason].filter(Boolean).join(t.common.comma);
+  return [place, stateWord(state, mark, t), reason].filter(Boolean).join(t.common.comma);
 }
 
 /** The verdict's sentence: in bold where, after it what; the first divergence says what in its part. */
@@ -112,6 +119,28 @@ export function countsLine(parts: readonly RunPart[], t: Messages, format: (coun
   const failed = parts.filter(({ state }) => state === "failed").length;
   if (failed > 0) line.push(others.failed(failed, format(failed)));
   return line.join(" · ");
+}
+
+/** Where the parts that are compared part first, as far as one can tell: never more than the parts that are done say. */
+export function soFarSentence(
+  { all, done, earliest, before }: SoFar,
+  module: string | null,
+  t: Messages,
+  format: (count: number) => string,
+): { where: string; what: string } {
+  const words = t.parts.provisional;
+  const compared = words.compared(format(done), format(all), all);
+  if (earliest === null) return { where: done === 0 ? words.nothing : words.none, what: compared };
+  const where = words.earliest([partName(earliest, t), module].filter(Boolean).join(t.common.comma));
+  const rest =
+    before.open > 0
+      ? words.earlierOpen(before.open, format(before.open))
+      : before.failed > 0
+        ? words.earlierFailed(before.failed, format(before.failed))
+        : before.agreeing === before.all
+          ? words.earlierAgree
+          : "";
+  return { where, what: [compared, rest].filter(Boolean).join(t.common.semicolon) };
 }
 
 export function sideNames({ left, right }: Pick<Comparison, "left" | "right">): Record<"left" | "right", string> {

@@ -1,0 +1,17 @@
+import { DEFAULT_VIEW } from "../../url-state";
+import { changeView } from "../../use-view-state";
+
+/** As parts-page.module.css has it. */
+const STACKED = "(max-width: 1100px)";
+
+/** Opens a part afresh; Back leads to where the reader was. */
+export function openPart(part: number | null): void {
+  changeView({ ...DEFAULT_VIEW, part }, "push");
+}
+
+/** Where the columns stand below one another the tables are brought into sight; beside one another they are there already. */
+export function openTable(n: number): void {
+  changeView({ table: n, entry: null, row: null });
+  if (!window.matchMedia(STACKED).matches) return;
+  requestAnimationFrame(() => document.querySelector(`[data-testid="key-data"]`)?.scrollIntoView({ block: "start" }));
+}
