@@ -226,13 +226,14 @@ def reduce_parts(
     """The verdict over the parts: ``documents`` by number, ``errors`` of those that could not be compared. ``loop``: what ``compare_loop``
     said, now or in another process; None: it is asked here.
 
-    Where one part was compared and the plan has no other, that is its verdict, unless both sides hold key data too; else a run verdict.
+    Where one part was compared, the plan has no other and neither side holds key data, that is its verdict, with what the configurations
+    say; else a run verdict.
     """
     timing = _total(documents.values(), read_s)
     if loop is None and plan.looped:
         loop = compare_loop(plan)
-    if len(plan.parts) == 1 and documents and None in plan.tables:
-        return {**with_settings(documents[plan.parts[0].n], loop, plan.roles), "timing": timing}
+    if len(plan.parts) == 1 and documents and all(side is None for side in plan.tables):
+        return {**with_settings(documents[plan.parts[0].n], loop, plan.roles, plan.pairing.stages), "timing": timing}
     loop = compare_loop(plan) if loop is None else loop
     timing["measure_s"] = round(timing["measure_s"] + loop["measure_s"], 4)
     outcomes = [Outcome(part, documents.get(part.n), errors.get(part.n)) for part in plan.parts]

@@ -244,7 +244,8 @@ def test_a_single_part_says_what_its_configurations_lack(tmp_path: Path) -> None
     rows = {row["code"]: row for row in after["preconditions"]}
     text = "train_batch_size 256 / ppo_mini_batch_size 64 = 4, wanted 1"
     assert rows["mini_batch_num"]["left"]["text"]["en"] == text
-    (finding,) = [finding for finding in after["findings"] if finding not in before["findings"]]
+    one_sided, finding = [finding for finding in after["findings"] if finding not in before["findings"]]
+    assert one_sided["code"] == "configuration_one_sided"
     assert finding["code"] == "preconditions_failed"
     assert finding["text"]["en"].endswith(f"these are not: {text}")
     assert after["configurations"] == []

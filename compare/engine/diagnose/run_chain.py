@@ -1,4 +1,4 @@
-"""The chain of a run verdict as lines of text: configuration → key data → stage → rank → module → cause."""
+"""The chain of a verdict as lines of text: configuration → key data → stage → rank → module → cause."""
 
 from __future__ import annotations
 
@@ -12,17 +12,23 @@ TOLD = ("warning", "error")
 
 
 def chain_lines(document: JsonObject) -> list[str]:
-    """English, for a terminal; empty where the document is no run verdict."""
-    return list(_lines(document)) if "parts" in document else []
+    """English, for a terminal; of the verdict of a single part that its configurations differ, if they do."""
+    return [*_settings(document), *(_lines(document) if "parts" in document else ())]
 
 
-def _lines(document: JsonObject) -> Iterator[str]:
-    settings = document["configurations"]
+def _settings(document: JsonObject) -> Iterator[str]:
+    settings = document.get("configurations")
     if settings:
         shown = [f"{row['path']} {_value(row['left'])} / {_value(row['right'])}" for row in settings[:MOST_SETTINGS]]
         more = f" and {len(settings) - MOST_SETTINGS} more" if len(settings) > MOST_SETTINGS else ""
         count = "1 setting differs" if len(settings) == 1 else f"{len(settings)} settings differ"
         yield f"configuration: {count}: {', '.join(shown)}{more}"
+    for finding in document.get("findings", []):
+        if finding["code"] == "configuration_one_sided":
+            yield f"configuration: on the {finding['evidence']['side']} side only"
+
+
+def _lines(document: JsonObject) -> Iterator[str]:
     if document["key_data"]:
         yield "key data: " + ", ".join(f"{row['key']} {SIGNS[row['state']]}" for row in document["key_data"])
     yield from (finding["text"]["en"] for finding in document["findings"] if finding["severity"] in TOLD)

@@ -8,7 +8,7 @@ from compare.engine.diagnose.findings import Finding
 from compare.engine.diagnose.run_checks import check_document, severity
 from compare.engine.diagnose.run_drift import Drift
 from compare.engine.diagnose.run_reading import meaning, reading, since
-from compare.engine.diagnose.run_settings import Configurations, Roles, settings_document, what_differs, what_is_not_computed
+from compare.engine.diagnose.run_settings import Configurations, Roles, on_one_side, settings_document, what_differs, what_is_not_computed
 from compare.engine.diagnose.words import Text, both, number
 from compare.engine.keydata.checks import check, probability_differences
 from compare.engine.keydata.comparison import CONSEQUENCE, DIFFERS, KeyDataComparison, series, was_compared
@@ -58,6 +58,7 @@ def loop_document(
             if row["state"] == "failed"
         ),
         *what_differs(settings["configurations"]),
+        *on_one_side(configurations),
         *(what_is_not_computed(settings["preconditions"]) if keys else ()),
     ]
     return {

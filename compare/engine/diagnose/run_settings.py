@@ -9,11 +9,14 @@ from compare.engine.diagnose.finding import Finding
 from compare.engine.diagnose.words import both
 from compare.engine.keydata.preconditions import holding, preconditions
 from compare.engine.keydata.settings import differences
+from compare.engine.loop import stage_kind
 from compare.engine.model import Configuration, JsonObject
+from compare.engine.pairing import StagePair
 
 MOST_PATHS = 8
 SIDES = ("left", "right")
 WHERE = {"left": both("On the left", "左侧"), "right": both("On the right", "右侧")}
+ONLY = {"left": both("Only the left side", "只有左侧"), "right": both("Only the right side", "只有右侧")}
 Configurations = tuple[Configuration | None, Configuration | None]
 Roles = tuple[str | None, str | None]
 
@@ -39,6 +42,21 @@ def what_differs(changed: Sequence[JsonObject]) -> list[Finding]:
                 f"两侧配置在影响一致性的项上不同：{'、'.join(shown)}{more['zh']}",
             ),
             evidence={"paths": paths},
+        )
+    ]
+
+
+def on_one_side(configurations: Configurations) -> list[Finding]:
+    held = [side for side, one in zip(SIDES, configurations, strict=True) if one is not None]
+    if len(held) != 1:
+        return []
+    where = ONLY[held[0]]
+    return [
+        Finding(
+            "configuration_one_sided",
+            "info",
+            both(f"{where['en']} has a configuration: settings could not be compared", f"{where['zh']}有配置文件：无法比较配置"),
+            evidence={"side": held[0]},
         )
     ]
 
@@ -92,11 +110,16 @@ def what_is_not_computed(rows: Sequence[JsonObject]) -> list[Finding]:
     ]
 
 
-def with_settings(document: JsonObject, loop: JsonObject | None, roles: Roles) -> JsonObject:
+def crossed(roles: Roles, stages: Sequence[StagePair]) -> bool:
+    """Whether training stands against inference: two runs of these roles, or two stages of another kind within a loop."""
+    return set(roles) == {"train", "infer"} or any(pair.used and stage_kind(pair.left) != stage_kind(pair.right) for pair in stages)
+
+
+def with_settings(document: JsonObject, loop: JsonObject | None, roles: Roles, stages: Sequence[StagePair]) -> JsonObject:
     """The verdict of a single part, with what the configurations say (``loop``: ``run_loop.loop_document``) where a side has one."""
     if loop is None or not loop.get("preconditions"):
         return document
     settings = {name: loop[name] for name in ("configurations", "preconditions")}
-    crossed = set(roles) == {"train", "infer"}
-    found = [*what_differs(settings["configurations"]), *(what_fails(settings["preconditions"]) if crossed else ())]
-    return {**document, **settings, "findings": [*document["findings"], *(finding.document() for finding in found)]}
+    failing = what_fails(settings["preconditions"]) if crossed(roles, stages) else []
+    findings = [*document["findings"], *loop["findings"], *(finding.document() for finding in failing)]
+    return {**document, **settings, "findings": findings}

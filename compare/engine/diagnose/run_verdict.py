@@ -9,10 +9,9 @@ from compare.engine.diagnose.findings import Finding
 from compare.engine.diagnose.pairing_findings import part_reason, unpaired_findings
 from compare.engine.diagnose.run_drift import Drift, stage_drifts
 from compare.engine.diagnose.run_first import First, first_of
-from compare.engine.diagnose.run_settings import what_fails
+from compare.engine.diagnose.run_settings import crossed, what_fails
 from compare.engine.diagnose.verdict import SideFacts, finite
 from compare.engine.diagnose.words import Text, both, counted, short
-from compare.engine.loop import stage_kind
 from compare.engine.model import JsonObject
 from compare.engine.pairing import Pairing, Part, PartKey, StagePair
 
@@ -44,7 +43,7 @@ def run_verdict(
     stages = pairing.stages if pairing is not None else ()
     rows = [_row(outcome) for outcome in outcomes]
     documents = {outcome.part.n: outcome.document for outcome in outcomes if outcome.document is not None}
-    word = _word([row["verdict"] for row in rows], loop.get("verdict"))
+    word = _word([*(row["verdict"] for row in rows), *_one_sided(loop)], loop.get("verdict"))
     found = first_of(loop.get("first"), rows, documents)
     first = None if found is None else found.document()
     judged = list(documents.values())
@@ -53,6 +52,15 @@ def run_verdict(
         for index, name in enumerate(("left", "right"))
     }
     drifts = stage_drifts(rows, documents)
+    findings = [
+        *_earlier(found, loop),
+        *loop.get("findings", []),
+        *_findings(found, rows, drifts),
+        *(finding.document() for finding in unpaired_findings(pairing)),
+        *_preconditions(loop, facts, stages),
+    ]
+    if len(rows) == 1 and judged:  # what is said of the only part is said of the runs
+        findings += [finding for finding in judged[0]["findings"] if finding not in findings]
     document = {
         "schema": SCHEMA,
         **sides,
@@ -68,13 +76,7 @@ def run_verdict(
         "checks": loop.get("checks", []),
         "stage_pairs": [_stages(pair, rows) for pair in stages],
         "drift": [*loop.get("drift", []), *(drift.document() for drift in drifts)],
-        "findings": [
-            *_earlier(found, loop),
-            *loop.get("findings", []),
-            *_findings(found, rows, drifts),
-            *(finding.document() for finding in unpaired_findings(pairing)),
-            *_preconditions(loop, facts, stages),
-        ],
+        "findings": findings,
         "parts": rows,
         "timing": timing,
     }
@@ -110,6 +112,11 @@ def _verdict(outcome: Outcome) -> str:
         word: str = outcome.document["verdict"]
         return word
     return "not_comparable" if outcome.part.only is None else f"{outcome.part.only}_only"
+
+
+def _one_sided(loop: JsonObject) -> set[str]:
+    """Sides that alone hold a key: as with a part that one side lacks, the runs are not identical."""
+    return {row["state"] for row in loop.get("key_data", []) if row["state"] in ("left_only", "right_only")}
 
 
 def _word(words: Sequence[str], tables: str | None) -> str:
@@ -217,8 +224,7 @@ def _findings(first: First | None, rows: Sequence[JsonObject], drifts: Sequence[
 
 def _preconditions(loop: JsonObject, facts: tuple[SideFacts, SideFacts], stages: Sequence[StagePair]) -> list[JsonObject]:
     """Where train stands against inference: what the configurations say is not as such a comparison needs it."""
-    crossed = any(pair.used and stage_kind(pair.left) != stage_kind(pair.right) for pair in stages)
-    if not crossed and {side.role for side in facts} != {"train", "infer"}:
+    if not crossed((facts[0].role, facts[1].role), stages):
         return []
     return [finding.document() for finding in what_fails(loop.get("preconditions", []))]
 
@@ -226,8 +232,12 @@ def _preconditions(loop: JsonObject, facts: tuple[SideFacts, SideFacts], stages:
 def _headline(word: str, rows: Sequence[JsonObject], judged: Sequence[JsonObject], found: First | None, loop: JsonObject) -> Text:
     compared = [row for row in rows if row["verdict"] in ("identical", "consistent")]
     apart = len(rows) - len(compared)
+    if found is not None and found.table is not None:
+        return _table_headline(found.document(), found.table)
+    if len(rows) == 1 and judged and judged[0]["verdict"] == word:
+        return _headline_of_one(judged[0]["headline"], word, loop)
     if found is not None:
-        return _table_headline(found.document(), found.table) if found.table is not None else _stage_headline(found.document(), loop)
+        return _stage_headline(found.document(), loop)
     tables = _tables(loop)
     if word == "not_comparable":
         if not compared and judged:
@@ -287,12 +297,26 @@ def _table_headline(first: JsonObject, table: JsonObject) -> Text:
     )
 
 
+def _headline_of_one(headline: Text, word: str, loop: JsonObject) -> Text:
+    """Where the runs have one part, what is said of it, and of the key data in a clause."""
+    tables = _tables(loop)
+    then = _then(loop)
+    if word in ("identical", "consistent") and tables:
+        then = both(f"; {counted(tables, 'key-data table')} compared, no number differs", f"；{tables} 个关键数据表中没有不同的数值")
+    return both(headline["en"] + then["en"], headline["zh"] + then["zh"])
+
+
+def _then(loop: JsonObject) -> Text:
+    """The first table that differs, where something else happened before it."""
+    table = loop.get("first")
+    if table is None:
+        return both("", "")
+    return both(f"; then {table['key']} {table['since']['en']}", f"；其后 {table['key']} {table['since']['zh']}不同")
+
+
 def _stage_headline(first: JsonObject, loop: JsonObject) -> Text:
-    stage, step, module, table = first["stage"], first["step"], short(first["module"] or "(root)"), loop.get("first")
+    stage, step, module, then = first["stage"], first["step"], short(first["module"] or "(root)"), _then(loop)
     when = both("", "") if step is None else both(f"step {step}", f"第 {step} 步")
-    then = both("", "")
-    if table is not None:
-        then = both(f"; then {table['key']} {table['since']['en']}", f"；其后 {table['key']} {table['since']['zh']}不同")
     return both(
         "First divergence: " + ", ".join(word for word in (stage, when["en"], module) if word) + then["en"],
         "首个差异：" + "，".join(word for word in (stage, when["zh"], module) if word) + then["zh"],

@@ -158,7 +158,9 @@ def _write(comparison: Comparison, target: str | None) -> None:
 
 
 def _summary(document: JsonObject) -> str:
-    lines = [document["headline"]["en"], *(f"  {line}" for line in chain_lines(document))]
+    chain = [f"  {line}" for line in chain_lines(document)]
+    several = "parts" in document
+    lines = [document["headline"]["en"], *(chain if several else ())]
     for origin in document.get("origins") or []:
         place = f"pair {origin['order'] + 1} of {origin['of']}, confidence {origin['confidence']}"
         lines.append(f"  {origin['kind']}: {origin['module']} {origin['slot']} ({place})")
@@ -170,7 +172,8 @@ def _summary(document: JsonObject) -> str:
     unread = [row for row in document.get("parts") or [] if row["error"]]
     lines += [f"  failed: {row['error']['message']}" for row in unread[:MOST_FAILED]]
     lines += [f"  and {len(unread) - MOST_FAILED} more"] if len(unread) > MOST_FAILED else []
-    if "parts" not in document:  # those of a run verdict are in its chain
+    if not several:  # the findings of a run verdict are in its chain
+        lines += chain
         lines += [f"  note: {finding['text']['en']}" for finding in document["findings"] if finding["severity"] in TOLD]
     return "\n".join(lines)
 
