@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
@@ -10,6 +10,7 @@ from compare.engine.tokens import Agreement, Tokens
 
 PartKey: TypeAlias = tuple[str | None, int | None]
 Ranks: TypeAlias = tuple[Sequence[int], Sequence[int]]  # positions in the two sides' dumps
+RankPairs: TypeAlias = Sequence[Ranks]
 SIDES = ("left", "right")
 
 
@@ -80,15 +81,16 @@ class Pairing:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """``ranks`` says which dumps are compared with which: rank by rank, or all of one side with all of the other where the layouts
-    differ. It is empty where one side has no such part (``only``: left or right). ``reason``: step (the same number), nearest (a side holds
-    nothing else), requests, tokens; ``shared`` are the tokens that a pair rests on.
+    """``ranks`` says which dumps are compared with which: rank by rank, or all of one side with all of the other where they hold other
+    ranks (``diagnose/rank_pairs.py`` has the last word). It is empty where one side has no such part (``only``: left or right).
+    ``reason``: step (the same number), nearest (a side holds nothing else), requests, tokens; ``shared`` are the tokens that a pair rests
+    on.
     """
 
     n: int
     left: PartKey | None
     right: PartKey | None
-    ranks: Sequence[Ranks]
+    ranks: RankPairs
     reason: str | None = None
     shared: Shared | None = None
 
@@ -105,12 +107,19 @@ class Grouped:
     groups: Mapping[PartKey, Sequence[int]]
 
 
+def rank_shift(left: Iterable[int], right: Iterable[int]) -> int:
+    """What is to be added to a left rank: the distance of the first ones where the other side counts its ranks from elsewhere (an engine
+    on cards of its own). 0 where any number is on both sides: then the others are missing.
+    """
+    a, b = set(left), set(right)
+    return min(b) - min(a) if a and b and a.isdisjoint(b) else 0
+
+
 def ranks_of(left: Sequence[Placed], right: Sequence[Placed], a: Sequence[int], b: Sequence[int]) -> list[Ranks]:
-    """Rank by rank where both sides have the same ranks, or as many at a constant distance (an engine on cards of its own); else all."""
-    ranks = [sorted(side[row].rank or 0 for row in rows) for side, rows in ((left, a), (right, b))]
-    if len(set(ranks[0])) == len(a) == len(b) == len(set(ranks[1])):
-        offset = ranks[1][0] - ranks[0][0]
-        if all(y - x == offset for x, y in zip(*ranks, strict=True)):
-            by_rank = {right[row].rank or 0: row for row in b}
-            return [([row], [by_rank[(left[row].rank or 0) + offset]]) for row in a]
+    """Rank by rank where both sides have the same ranks, or as many at a constant distance; else all."""
+    numbers = [[side[row].rank or 0 for row in rows] for side, rows in ((left, a), (right, b))]
+    shift = rank_shift(*numbers)
+    by_rank = {right[row].rank or 0: row for row in b}
+    if len(set(numbers[0])) == len(a) == len(b) == len(by_rank) and all(rank + shift in by_rank for rank in numbers[0]):
+        return [([row], [by_rank[(left[row].rank or 0) + shift]]) for row in a]
     return [(list(a), list(b))]

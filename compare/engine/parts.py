@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from compare.engine.errors import DumpError
 from compare.engine.loop import loop, stage_kind, stage_order
 from compare.engine.options import Options
-from compare.engine.pairing import Grouped, Pairing, Part, PartKey, Placed, Ranks, StagePair, ranks_of
+from compare.engine.pairing import Grouped, Pairing, Part, PartKey, Placed, RankPairs, StagePair, ranks_of
 from compare.engine.token_parts import Couple, by_tokens
 
 
@@ -73,7 +73,7 @@ def _by_request(sides: tuple[Grouped, Grouped], shared: Sequence[tuple[int, int]
     return Pairing(found, [StagePair(a, b, "requests", used=True) for a, b in couples])
 
 
-def _facing(first: int, n: int, one: PartKey | None, other: PartKey | None, ranks: Sequence[Ranks]) -> Part:
+def _facing(first: int, n: int, one: PartKey | None, other: PartKey | None, ranks: RankPairs) -> Part:
     """A part of which ``one`` is of the side ``first``."""
     reason = "requests" if ranks else None
     return Part(n, one, other, ranks, reason) if first == 0 else Part(n, other, one, [(b, a) for a, b in ranks], reason)

@@ -16,11 +16,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from compare.engine.align.replicas import replicas
 from compare.engine.diagnose.baseline import Baseline
-from compare.engine.diagnose.case import Case, build_case, measured_self_noise, other_layout
+from compare.engine.diagnose.case import Case, build_case, measured_self_noise
 from compare.engine.diagnose.findings import Unreadable
 from compare.engine.diagnose.pairing_findings import pairing_findings
+from compare.engine.diagnose.rank_pairs import pair_ranks
 from compare.engine.diagnose.run_loop import failed_loop, loop_document
 from compare.engine.diagnose.run_settings import with_settings
 from compare.engine.diagnose.run_verdict import Outcome, run_verdict
@@ -38,7 +38,7 @@ from compare.engine.mapping.rules import MappingRules
 from compare.engine.measure.self_noise import SelfNoise
 from compare.engine.model import Dump, JsonObject, KeyData, LoopData
 from compare.engine.options import Options
-from compare.engine.pairing import Pairing, Part
+from compare.engine.pairing import Pairing, Part, RankPairs
 from compare.engine.parts import chosen, left_out, parts_of
 from compare.engine.publish import write_part, write_verdict
 from compare.engine.store.dumps import read_dump, write_dump
@@ -68,7 +68,6 @@ __all__ = [
 INVENTORY = "inventory.json"
 Files: TypeAlias = tuple[Sequence[Path], Sequence[Path], Sequence[Path]]
 NO_FILES: Files = ((), (), ())
-RankPairs: TypeAlias = Sequence[tuple[Sequence[int], Sequence[int]]]  # positions in the two sides' dumps
 
 
 def silent(stage: str, fraction: float, numbers: dict[str, int]) -> None:
@@ -379,7 +378,7 @@ def _judge(plan: Plan, part: Part, progress: Progress) -> tuple[PartVerdict, Ran
     tensors = left.tensors(), right.tensors()
     repeated = None if plan.baseline is None else plan.baseline.tensors()
     same_baseline = plan.baseline is not None and plan.baseline.digest == left.digest  # says nothing of how well the side repeats itself
-    measured: list[SelfNoise | None] = []
+    measured: dict[tuple[int, ...], SelfNoise | None] = {}  # by the left ranks
 
     def built(a: Sequence[int], b: Sequence[int]) -> Case:
         progress("align", 0.0, numbers)
@@ -388,26 +387,21 @@ def _judge(plan: Plan, part: Part, progress: Progress) -> tuple[PartVerdict, Ran
         if plan.baseline is not None and not same_baseline:
             again = _again(plan.baseline, [left.entries[row] for row in a])
         held = None if repeated is None else (tensors[0], repeated)
-        measured.append(measured_self_noise(dumps[0], again, spent, progress, held) if again else None)
+        measured[*a] = measured_self_noise(dumps[0], again, spent, progress, held) if again else None
         # A floor of statistics says nothing of elements: a baseline without tensors leaves the sides to their statistics.
         held = None if again and not all(len(dump.tensors) for dump in again) else tensors
         asked = partial(build_case, primary=plan.primary, exact=plan.options.exact, mapping=plan.mapping, namer=plan.namer)
-        return asked(*dumps, spent=spent, watch=progress, held=held, self_noise=measured[-1])
+        return asked(*dumps, spent=spent, watch=progress, held=held, self_noise=measured[*a])
 
     readable, unreadable = _readable(plan, part)
-    ranks = _by_tokens(plan, readable)
-    cases = [built(*ranks[0])]
-    if len(ranks) > 1 and other_layout(cases[0]):
-        measured.clear()
-        ranks = _by_tokens(plan, [([row for a, _ in ranks for row in a], [row for _, b in ranks for row in b])])
-        cases = [built(*ranks[0])]
-    cases += [built(*pair) for pair in ranks[1:]]
+    ranks, cases = pair_ranks(readable, (left.dump, right.dump), built)
     progress("diagnose", 0.0, numbers)
     begin = time.perf_counter()
     same_input = left.digest == right.digest and all(a == b for a, b in ranks)
-    baseline = None if plan.baseline is None else Baseline(plan.baseline.name, same_baseline, measured)
+    baseline = None if plan.baseline is None else Baseline(plan.baseline.name, same_baseline, [measured[*a] for a, _ in ranks])
     paired = pairing_findings(part, plan.pairing if len(plan.parts) == 1 else None)
-    verdict = judge(cases, plan.facts, same_input=same_input, baseline=baseline, unreadable=unreadable, pairing=paired)
+    alone = _alone(plan, part, ranks, unreadable)
+    verdict = judge(cases, plan.facts, same_input=same_input, baseline=baseline, unreadable=unreadable, pairing=paired, alone=alone)
     spent["diagnose_s"] = time.perf_counter() - begin
     verdict.document["timing"] = {name: round(seconds, 4) for name, seconds in spent.items()}
     progress("diagnose", 1.0, numbers)
@@ -434,13 +428,18 @@ def _readable(plan: Plan, part: Part) -> tuple[RankPairs, list[Unreadable]]:
     return kept, list(lost.values())
 
 
-def _by_tokens(plan: Plan, ranks: RankPairs) -> RankPairs:
-    """Ranks that are compared together, taken apart by the tokens they worked on: replicas of a data-parallel side are not shards."""
-    if len(ranks) != 1 or max(map(len, ranks[0])) == 1:
-        return ranks
-    (a, b), (left, right) = ranks[0], plan.sides
-    groups = replicas([left.dump(row) for row in a], [right.dump(row) for row in b])
-    return [([a[at] for at in mine], [b[at] for at in theirs]) for mine, theirs in groups]
+def _alone(plan: Plan, part: Part, ranks: RankPairs, unreadable: Sequence[Unreadable]) -> tuple[list[int], list[int]]:
+    """The ranks of the part that stand against none, by side; but for those whose namesakes cannot be read, which is said."""
+    found: tuple[list[int], list[int]] = ([], [])
+    for side, (run, key) in enumerate(zip(plan.sides, (part.left, part.right), strict=True)):
+        taken = {row for pair in ranks for row in pair[side]}
+        taken |= {row for other in plan.parts if other is not part for pair in other.ranks for row in pair[side]}
+        lost = {dump.rank for dump in unreadable if dump.side != side}
+        for row in chosen(run.entries, plan.options, side):
+            entry = run.entries[row]
+            if (entry.stage, entry.step) == key and row not in taken and entry.error is None and entry.rank not in lost:
+                found[side].append(entry.rank or 0)
+    return sorted(found[0]), sorted(found[1])
 
 
 def _again(baseline: _Run, entries: Sequence[_Entry]) -> list[Dump]:

@@ -21,7 +21,16 @@ from compare.engine.align.places import Interner
 from compare.engine.align.quantities import quantities_of
 from compare.engine.align.relations import Block, Reason, Relation
 from compare.engine.align.ruled import with_rules
-from compare.engine.align.shards import Shards, copies_disagree, elements_of, in_pieces, over_ranks, shards_of, with_addends
+from compare.engine.align.shards import (
+    Shards,
+    copies_disagree,
+    elements_of,
+    held_by_a_rank,
+    in_pieces,
+    over_ranks,
+    shards_of,
+    with_addends,
+)
 from compare.engine.model import Bool, Dump, Group, Int32, Int64, Leaf, RecordKind, UInt8
 
 __all__ = ["Pairs", "Reason", "Relation", "pairs_of"]
@@ -270,7 +279,7 @@ def _ordered(sides: Sides, nodes: Nodes, blocks: list[Block], primary: int, name
     relation = relation.astype(np.uint8)
     unlike = [copies_disagree(sides.dumps[side], leaders[side], shards[side], copied) for side in (0, 1)]
     disagree = unlike[0] | unlike[1]
-    partial = _partial_sums(names, nodes.call[node], quantity, disagree)
+    partial = _partial_sums(names, nodes.call[node], quantity, disagree, leaders, sides.dumps, shards)
     relation[partial] = Relation.SUM
     lists = with_addends(lists, leaders, sides.dumps, shards, (partial & unlike[0], partial & unlike[1]))
     disagree &= ~partial
@@ -333,14 +342,28 @@ def _overlapping(nodes: Nodes, names: Interner, node: Int32, quantity: Int32) ->
     return found[0], found[1]
 
 
-def _partial_sums(names: Interner, call: Int32, quantity: Int32, disagree: Bool) -> Bool:
-    """Pairs whose ranks hold parts of a sum on purpose: further on, the same tensor of the same call is the same on all ranks. (Where it
-    never is, the reduction is missing.)
+def _partial_sums(
+    names: Interner,
+    call: Int32,
+    quantity: Int32,
+    disagree: Bool,
+    leaders: tuple[Lists, Lists],
+    dumps: tuple[Dump, Dump],
+    shards: tuple[Shards, Shards],
+) -> Bool:
+    """Pairs whose ranks hold parts of a sum on purpose: further on, the same tensor of the same call is the same on all ranks, and it is
+    another than any rank holds here. (Where it never is, the reduction is missing; where a rank holds it here, another's copy is wrong.)
     """
     summed = np.array([pattern_of(name)[0] in decoder().summed for name in names.texts] + [False])[quantity]
     key = call.astype(np.int64) * (len(names.texts) + 1) + quantity
-    reduced = np.unique(key[summed & ~disagree])
+    reduced, first = np.unique(key[summed & ~disagree], return_index=True)
     partial: Bool = summed & disagree & np.isin(key, reduced)
+    rows = np.flatnonzero(partial)
+    if not len(rows):
+        return partial
+    whole = np.flatnonzero(summed & ~disagree)[first][np.searchsorted(reduced, key[rows])]
+    for side in (0, 1):
+        partial[rows] &= ~held_by_a_rank(dumps[side], leaders[side], shards[side], rows, whole)
     return partial
 
 

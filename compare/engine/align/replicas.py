@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from compare.engine.model import Direction, Dump, Leaf, RecordKind
+from compare.engine.pairing import rank_shift
 
-Fingerprint = tuple[object, ...]
+Fingerprint = tuple[int, float, float, str]
 EMBEDDINGS = ("embed_tokens", "word_embeddings")
 
 
@@ -25,6 +26,35 @@ def replicas(left: Sequence[Dump], right: Sequence[Dump]) -> list[tuple[list[int
     if found:
         return found
     return [(list(range(len(left))), list(range(len(right))))]
+
+
+def rank_by_rank(left: Sequence[Dump], right: Sequence[Dump]) -> list[tuple[int, int]]:
+    """Pairs of single ranks (positions) of two sides that cut the model alike but hold other ranks, at least one pair.
+
+    Ranks of the same number meet, or of the same distance from the first where the numbers do not overlap at all. A rank that worked on
+    other tokens than its namesake meets the one that worked on the same, if there is one; without any such, namesakes meet whatever they
+    worked on, for that is then what the runs differ in.
+    """
+    tokens = [_tokens(dump) for dump in left], [_tokens(dump) for dump in right]
+    shift = rank_shift([dump.rank or 0 for dump in left], [dump.rank or 0 for dump in right])
+    at = {dump.rank or 0: position for position, dump in enumerate(right)}
+    namesakes = {i: at[(dump.rank or 0) + shift] for i, dump in enumerate(left) if (dump.rank or 0) + shift in at}
+    found = {i: j for i, j in namesakes.items() if None in (tokens[0][i], tokens[1][j]) or tokens[0][i] == tokens[1][j]}
+    known = {tokens[0][i] for i in found} | {None}
+    moved: dict[int, int] = {}
+    for i, own in enumerate(tokens[0]):
+        free = [j for j, other in enumerate(tokens[1]) if other == own and j not in (*found.values(), *moved.values())]
+        if i not in found and own not in known and free:
+            moved[i] = free[0]
+    if not moved:
+        found = namesakes or {0: 0}
+    return sorted((found | moved).items())
+
+
+def token_count(dump: Dump) -> int:
+    """How many token ids a rank was given, 0 where that is not known."""
+    tokens = _tokens(dump)
+    return 0 if tokens is None else tokens[0]
 
 
 def _groups(dumps: Sequence[Dump]) -> dict[Fingerprint | None, list[int]]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from compare.engine.align.lists import Lists
 from compare.engine.align.places import Places
-from compare.engine.model import Bool, Dump, Group, Int64, Leaf, RecordKind
+from compare.engine.model import Bool, Dump, Float64, Group, Int64, Leaf, RecordKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +142,27 @@ def _with_files(lists: Lists, dump: Dump) -> Bool:
 def copies_disagree(dump: Dump, lists: Lists, shards: Shards, copied: Bool) -> Bool:
     """Pairs (of those that are ``copied``) whose ranks hold copies with other statistics."""
     found: Bool = copied & _unlike(lists, dump, shards)
+    return found
+
+
+def held_by_a_rank(dump: Dump, lists: Lists, shards: Shards, rows: Int64, others: Int64) -> Bool:
+    """Rows whose first slot has on some rank all the statistics of the first slot of the row beside it in ``others``, of a side whose
+    ranks differ there; NaN says nothing.
+    """
+    slots, wanted = lists.values[lists.start[rows]], lists.values[lists.start[others]]
+    counts = shards.twins.counts()[slots]
+    row = np.repeat(np.arange(len(rows)), counts)
+    twins = shards.twins.values[shards.twins.start[slots][row] + np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)]
+    known: Float64 = dump.slots.statistics[wanted][row]
+    own: Float64 = dump.slots.statistics[slots][row]
+    values: Float64 = dump.slots.statistics[twins]
+    whole = _agree(values, known) & ~np.isnan(values).all(axis=1)
+    held: Bool = np.isin(np.arange(len(rows)), row[whole]) & np.isin(np.arange(len(rows)), row[~_agree(values, own)])
+    return held
+
+
+def _agree(one: Float64, other: Float64) -> Bool:
+    found: Bool = ((one == other) | np.isnan(one) | np.isnan(other)).all(axis=1)
     return found
 
 

@@ -212,6 +212,31 @@ def other_layout(case: Case) -> bool:
     return same_tokens and LEAST_UNLIKE * int((outputs & case.differences.size).sum()) > int(outputs.sum())
 
 
+def other_shapes(case: Case) -> bool:
+    """Whether two ranks, of sides that hold other ranks, have other local shapes: other layers, weights or outputs. Where they worked on
+    another number of tokens outputs are held against each other by their last dimension.
+    """
+    left, right = (np.unique(places.layer[places.layer >= 0]) for places in case.sides.places)
+    pairs, size = case.pairs, case.differences.size
+    known = case.differences.elements > 0
+    weights = (pairs.group == Group.PARAMETERS) & known
+    outputs = (pairs.group == Group.OUTPUT) & (pairs.direction == Direction.FORWARD) & known
+    tokens = np.array([name == "tokens" for name in pairs.quantity_names] + [False])[pairs.quantity]
+    unlike = _other_width(case) if bool((tokens & size).any()) else size
+    share = [LEAST_UNLIKE * int((rows & other).sum()) > int(rows.sum()) for rows, other in ((weights, size), (outputs, unlike))]
+    return not np.array_equal(left, right) or any(share)
+
+
+def _other_width(case: Case) -> Bool:
+    """Pairs whose tensors differ in their last dimension."""
+    widths = []
+    for dump, lists in zip(case.dumps, case.pairs.slots, strict=True):
+        last = np.array([shape[-1] if shape else 0 for shape in dump.shapes] + [0], np.int64)
+        widths.append(last[dump.slots.shape[lists.values[lists.start[:-1]]]])
+    found: Bool = widths[0] != widths[1]
+    return found
+
+
 def measured_self_noise(
     left: Sequence[Dump], again: Sequence[Dump], spent: dict[str, float], watch: Progress, held: Held | None = None
 ) -> SelfNoise | None:

@@ -1,4 +1,5 @@
-"""What the reader should know of tensors that are spread over ranks: copies that differ, parts of a sum, heads that ranks share."""
+"""What the reader should know of tensors that are spread over ranks: copies that differ, parts of a sum, heads that ranks share; and of
+ranks that stand against none."""
 
 from __future__ import annotations
 
@@ -9,8 +10,10 @@ import numpy as np
 from compare.engine.align.pairs import MAX_AND_MIN, Relation
 from compare.engine.diagnose.case import Case, module_name
 from compare.engine.diagnose.finding import MOST_MODULES, Finding
-from compare.engine.diagnose.words import both, counted, short
+from compare.engine.diagnose.words import Text, both, counted, short
 from compare.engine.model import Bool
+
+MOST_RANKS = 8
 
 
 def rank_findings(cases: Sequence[Case]) -> Iterator[Finding]:
@@ -69,6 +72,40 @@ def _partial_sums(cases: Sequence[Case]) -> Iterator[Finding]:
         told_zh.append(f"其中 {len(left_out)} 个没有比较：统计量不能相加，需要全部卡的张量文件")
     evidence = {"count": len(named), "added": len(added), "not_compared": len(left_out)}
     yield Finding("partial_sums", "info", both("; ".join(told), "；".join(told_zh)), named[:MOST_MODULES], evidence)
+
+
+def ranks_alone(alone: Sequence[Sequence[int]], parts: int = 0) -> Iterator[Finding]:
+    """Ranks of the left and of the right side that stood against none, in one part or in several."""
+    for side, side_zh, ranks in zip(("left", "right"), ("左侧", "右侧"), alone, strict=True):
+        if ranks:
+            where = both(f", in {counted(parts, 'part')}" if parts else "", f"（{parts} 个部分）" if parts else "")
+            named = _ranks(ranks)
+            yield Finding(
+                "ranks_one_sided",
+                "warning",
+                both(
+                    f"On the {side} side only, not compared: {named['en']}{where['en']}",
+                    f"仅{side_zh}有、未参与比较：{named['zh']}{where['zh']}",
+                ),
+                evidence={"side": side, "ranks": list(ranks)},
+            )
+
+
+def ranks_alone_words(alone: Sequence[Sequence[int]]) -> Text:
+    """The end of a headline: what it says does not hold of them."""
+    found = both("", "")
+    for side, side_zh, ranks in zip(("left", "right"), ("左侧", "右侧"), alone, strict=True):
+        if ranks:
+            named = _ranks(ranks)
+            found = both(f"{found['en']}; {named['en']} on the {side} only", f"{found['zh']}；{named['zh']} 仅{side_zh}有")
+    return found
+
+
+def _ranks(ranks: Sequence[int]) -> Text:
+    shown = [str(rank) for rank in ranks[:MOST_RANKS]]
+    more = len(ranks) - len(shown)
+    rest = both(f" and {more} more" if more else "", f" 等 {len(ranks)} 个" if more else "")
+    return both(f"{'rank' if len(ranks) == 1 else 'ranks'} {', '.join(shown)}{rest['en']}", f"rank {'、'.join(shown)}{rest['zh']}")
 
 
 def _heads_shared(cases: Sequence[Case]) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from compare.engine.diagnose.findings import Finding
 from compare.engine.diagnose.pairing_findings import part_reason, unpaired_findings
+from compare.engine.diagnose.rank_findings import ranks_alone, ranks_alone_words
 from compare.engine.diagnose.run_drift import Drift, stage_drifts
 from compare.engine.diagnose.run_first import First, first_of
 from compare.engine.diagnose.run_settings import crossed, what_fails
@@ -57,6 +58,7 @@ def run_verdict(
         *loop.get("findings", []),
         *_findings(found, rows, drifts),
         *(finding.document() for finding in unpaired_findings(pairing)),
+        *(_ranks_alone(rows) if len(rows) > 1 else ()),
         *_preconditions(loop, facts, stages),
     ]
     if len(rows) == 1 and judged:  # what is said of the only part is said of the runs
@@ -65,7 +67,7 @@ def run_verdict(
         "schema": SCHEMA,
         **sides,
         "verdict": word,
-        "headline": _with_failures(_headline(word, rows, judged, found, loop), rows, loop),
+        "headline": _with_failures(_with_ranks(_headline(word, rows, judged, found, loop), rows, judged), rows, loop),
         "first": first,
         "first_part": found.row["n"] if found and found.row else None,
         "first_origin": found.place if found and found.place and "causes" in found.place else None,
@@ -97,6 +99,7 @@ def _row(outcome: Outcome) -> JsonObject:
         "stage": stage,
         "step": step,
         "ranks": [] if document is None else document["left"]["ranks"],
+        "ranks_alone": (document or {}).get("ranks_alone", {"left": [], "right": []}),
         "by_rank": [] if document is None else document.get("by_rank", []),  # documents of older versions have none
         "state": "failed" if outcome.error else "done",
         "error": outcome.error,
@@ -222,6 +225,17 @@ def _findings(first: First | None, rows: Sequence[JsonObject], drifts: Sequence[
     return [finding.document() for finding in found]
 
 
+def _alone(rows: Sequence[JsonObject]) -> tuple[list[int], list[int]]:
+    """The ranks that stand against none in some part, by side."""
+    left, right = (sorted({rank for row in rows for rank in row["ranks_alone"][side]}) for side in ("left", "right"))
+    return left, right
+
+
+def _ranks_alone(rows: Sequence[JsonObject]) -> list[JsonObject]:
+    parts = sum(bool(row["ranks_alone"]["left"] or row["ranks_alone"]["right"]) for row in rows)
+    return [finding.document() for finding in ranks_alone(_alone(rows), parts)]
+
+
 def _preconditions(loop: JsonObject, facts: tuple[SideFacts, SideFacts], stages: Sequence[StagePair]) -> list[JsonObject]:
     """Where train stands against inference: what the configurations say is not as such a comparison needs it."""
     if not crossed((facts[0].role, facts[1].role), stages):
@@ -321,6 +335,13 @@ def _stage_headline(first: JsonObject, loop: JsonObject) -> Text:
         "First divergence: " + ", ".join(word for word in (stage, when["en"], module) if word) + then["en"],
         "首个差异：" + "，".join(word for word in (stage, when["zh"], module) if word) + then["zh"],
     )
+
+
+def _with_ranks(headline: Text, rows: Sequence[JsonObject], judged: Sequence[JsonObject]) -> Text:
+    if len(rows) == 1 and judged and headline["en"].startswith(judged[0]["headline"]["en"]):  # it is said already
+        return headline
+    tail = ranks_alone_words(_alone(rows))
+    return both(headline["en"] + tail["en"], headline["zh"] + tail["zh"])
 
 
 def _with_failures(headline: Text, rows: Sequence[JsonObject], loop: JsonObject) -> Text:

@@ -19,6 +19,7 @@ from compare.engine.diagnose.findings import Unreadable, dumps_unreadable, findi
 from compare.engine.diagnose.layers import LayerRow, layers_of
 from compare.engine.diagnose.origins import Inputs, Kind, Origin, diagnose_origins, downstream_ratio
 from compare.engine.diagnose.premises import Premise, failed, premises_of
+from compare.engine.diagnose.rank_findings import ranks_alone, ranks_alone_words
 from compare.engine.diagnose.words import Text, both
 from compare.engine.measure.grades import Grade
 from compare.engine.measure.statistics import MAX, MEAN, MIN, NORM
@@ -56,9 +57,11 @@ def judge(
     baseline: Baseline | None = None,
     unreadable: Sequence[Unreadable] = (),
     pairing: Sequence[Finding] = (),
+    alone: tuple[Sequence[int], Sequence[int]] = ((), ()),
 ) -> PartVerdict:
-    """``unreadable``: dumps of this part that are in no case. What was not compared is not identical. ``pairing``: what is to be said of
-    how these dumps came to be compared."""
+    """``unreadable``: dumps of this part that are in no case; ``alone``: ranks of either side that stand against none of the other. What
+    was not compared is not identical. ``pairing``: what is to be said of how these dumps came to be compared.
+    """
     premises = premises_of(cases)
     broken = failed(premises)
     settled: list[Case] = []
@@ -69,16 +72,17 @@ def judge(
         origins += [(index, origin) for origin in found]
     origins.sort(key=lambda entry: (entry[1].pair, entry[0]))
     layers = layers_of(settled)
-    word = _word(settled, parted=bool(origins), broken=bool(broken), whole=not unreadable)
+    word = _word(settled, parted=bool(origins), broken=bool(broken), whole=not (unreadable or any(alone)))
     told = [_origin(settled[index], origin) for index, origin in origins]
     said = _headline(word, settled, origins, layers, premises, broken)
-    for tail in (both("", "") if broken else floor_words(baseline), unreadable_words(unreadable)):
+    for tail in (both("", "") if broken else floor_words(baseline), ranks_alone_words(alone), unreadable_words(unreadable)):
         said = both(said["en"] + tail["en"], said["zh"] + tail["zh"])
     findings: Sequence[Finding] = [
         *pairing,
         *findings_of(settled, layers, premises, same_input=same_input),
         *baseline_findings(baseline, settled),
         *parts_not_compared([side.left_out for side in sides]),
+        *ranks_alone(alone),
         *dumps_unreadable(unreadable),
     ]
     document: JsonObject = {
@@ -95,7 +99,8 @@ def judge(
         "layers": [_layer(row) for row in layers],
         "findings": [finding.document() for finding in findings],
         "counts": _counts(settled),
-        "by_rank": _by_rank(settled, {index for index, _ in origins}, unreadable, broken=bool(broken)),
+        "ranks_alone": {"left": list(alone[0]), "right": list(alone[1])},
+        "by_rank": _by_rank(settled, {index for index, _ in origins}, unreadable, alone, broken=bool(broken)),
     }
     return PartVerdict(settled, origins, layers, finite(document))
 
@@ -132,15 +137,22 @@ def _side(facts: SideFacts, cases: Sequence[Case], side: int) -> JsonObject:
     }
 
 
-def _by_rank(cases: Sequence[Case], parted: set[int], unreadable: Sequence[Unreadable], *, broken: bool) -> list[JsonObject]:
-    """The verdict of each rank that stands against one rank alone; ``parted``: the cases that hold an origin."""
+def _by_rank(
+    cases: Sequence[Case], parted: set[int], unreadable: Sequence[Unreadable], alone: Sequence[Sequence[int]], *, broken: bool
+) -> list[JsonObject]:
+    """The verdict of each rank that stands against one rank alone, where any does, and of those that stand against none; ``parted``: the
+    cases that hold an origin.
+    """
     words = {
         case.rank: _word([case], parted=index in parted, broken=broken, whole=True)
         for index, case in enumerate(cases)
         if case.rank is not None and all(len(ranks) == 1 for ranks in case.ranks)
     }
-    lost = {dump.rank: "not_comparable" for dump in unreadable if words and dump.rank is not None}
-    return [{"rank": rank, "verdict": word} for rank, word in sorted({**lost, **words}.items())]
+    if not words:
+        return []
+    one_sided = {rank: f"{side}_only" for side, ranks in zip(("right", "left"), reversed(alone), strict=True) for rank in ranks}
+    lost = {dump.rank: "not_comparable" for dump in unreadable if dump.rank is not None}
+    return [{"rank": rank, "verdict": word} for rank, word in sorted({**one_sided, **lost, **words}.items())]
 
 
 def _word(cases: Sequence[Case], *, parted: bool, broken: bool, whole: bool) -> str:
@@ -150,7 +162,7 @@ def _word(cases: Sequence[Case], *, parted: bool, broken: bool, whole: bool) -> 
 def _identical(cases: Sequence[Case]) -> bool:
     """Every paired slot equal, and nothing left unmatched that the other side could have."""
     for case in cases:
-        if (case.grades.grade[~case.grades.nothing] != Grade.EQUAL).any():
+        if (case.grades.grade[~case.grades.nothing] != Grade.EQUAL).any() or case.pairs.disagree.any():
             return False
         for explanations in case.explanations:
             if not np.isin(explanations, (Explanation.MATCHED, *STRUCTURAL)).all():

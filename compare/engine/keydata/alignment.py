@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -224,12 +224,3 @@ def _ordered(place: Place) -> tuple[object, ...]:
 
 def _in_order(entry: tuple[Place, int]) -> tuple[object, ...]:
     return _ordered(entry[0])
-
-
-def rank_shift(left: Iterable[int], right: Iterable[int]) -> int:
-    """What is to be added to a left rank: 0, or the distance where the other side counts its ranks from elsewhere."""
-    a, b = sorted(set(left)), sorted(set(right))
-    if a == b or len(a) != len(b) or not a:
-        return 0
-    shift = b[0] - a[0]
-    return shift if all(y - x == shift for x, y in zip(a, b, strict=True)) else 0

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from compare.engine.keydata.alignment import Alignment, Place, Tables, align_lists, rank_shift
+from compare.engine.keydata.alignment import Alignment, Place, Tables, align_lists
 from compare.engine.keydata.copies import copies
 from compare.engine.keydata.numbers import Array, Numbers, measure, overlap, values
 from compare.engine.keydata.tables import entry_order
 from compare.engine.loop import key_order, made_of, quantity
 from compare.engine.model import KeyData
+from compare.engine.pairing import rank_shift
 
 EQUAL, DIFFERS, CONSEQUENCE, LEFT_ONLY, RIGHT_ONLY, NOT_READ = "equal", "differs", "consequence", "left_only", "right_only", "not_read"
 
