@@ -83,8 +83,8 @@ class Pairing:
 class Part:
     """``ranks`` says which dumps are compared with which: rank by rank, or all of one side with all of the other where they hold other
     ranks (``diagnose/rank_pairs.py`` has the last word). It is empty where one side has no such part (``only``: left or right).
-    ``reason``: step (the same number), nearest (a side holds nothing else), requests, tokens; ``shared`` are the tokens that a pair rests
-    on.
+    ``reason``: step (the same number), nearest (a side holds nothing else), chosen, requests, tokens; ``shared`` are the tokens that a pair
+    rests on.
     """
 
     n: int

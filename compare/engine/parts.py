@@ -31,7 +31,7 @@ def parts_of(
     if requests:
         return _by_request(sides, requests)
     stages = _stages(sides, chosen=options.stage is not None)
-    couples: Sequence[Couple] = _paired(list(sides[0].groups), list(sides[1].groups), stages)
+    couples: Sequence[Couple] = _paired(list(sides[0].groups), list(sides[1].groups), stages, chosen=options.step is not None)
     found = by_tokens(sides, couples, stages, roles) if None in options.each("step") else (couples, ())
     if isinstance(found, Pairing):
         return found
@@ -46,7 +46,8 @@ def parts_of(
             parts.append(Part(n, a, b, []))
         else:
             ranks = ranks_of(left, right, sides[0].groups[a], sides[1].groups[b])
-            parts.append(Part(n, a, b, ranks, "step" if a[1] == b[1] else "nearest"))
+            other = "nearest" if options.step is None else "chosen"
+            parts.append(Part(n, a, b, ranks, "step" if a[1] == b[1] else other))
     return Pairing(parts, stages, unpaired)
 
 
@@ -187,7 +188,8 @@ def _in_order(left: Sequence[_Process], right: Sequence[_Process]) -> list[tuple
     return sorted(found, key=lambda pair: left.index(pair[0]))
 
 
-def _paired(left: Sequence[PartKey], right: Sequence[PartKey], stages: Sequence[StagePair]) -> list[Couple]:
+def _paired(left: Sequence[PartKey], right: Sequence[PartKey], stages: Sequence[StagePair], *, chosen: bool) -> list[Couple]:
+    """``chosen``: a person said which steps meet. Then the only step of the one side meets the only step of the other."""
     partner_of = {pair.left: pair.right for pair in stages if pair.used}
     if len(left) == 1 or len(right) == 1:
         swapped = len(left) != 1
@@ -196,8 +198,10 @@ def _paired(left: Sequence[PartKey], right: Sequence[PartKey], stages: Sequence[
         likeliest = min(many, key=lambda key: (key != one, key != (stage, one[1]), key[1] != one[1]))
         return [(likeliest, one) if swapped else (one, likeliest)]
     pairs: list[Couple] = []
+    steps = [{step for _, step in keys} for keys in (left, right)]
+    meets = dict(zip(*steps, strict=True)) if chosen and [len(held) for held in steps] == [1, 1] else {}
     for stage, step in left:
-        partner = (partner_of[stage], step) if stage in partner_of else None
+        partner = (partner_of[stage], meets.get(step, step)) if stage in partner_of else None
         pairs.append(((stage, step), partner if partner in right else None))
     taken = {pair[1] for pair in pairs}
     return pairs + [(None, key) for key in right if key not in taken]

@@ -88,6 +88,17 @@ def test_a_chosen_pair_of_stages_pairs_step_by_step() -> None:
     assert used == [("actor_compute_log_prob", "actor_generate_sequences", "chosen")]
 
 
+def test_two_chosen_steps_meet_in_every_stage() -> None:
+    stages = ("actor_generate_sequences", "actor_update")
+    expected = [((stage, 1), (stage, 2)) for stage in stages]
+    assert paired(run(*stages, steps=4), run(*stages, steps=4), step="1:2")[0] == expected
+    assert paired(run(*stages, steps=4), run(*stages, steps=4), step="2:1")[0] == [(b, a) for a, b in expected]
+    one_step = [Dump(stage, 2) for stage in stages]  # the choice is for the side that holds several
+    assert paired(run(*stages, steps=4), one_step, step="1")[0] == expected
+    parts = parts_of(run(*stages, steps=4), run(*stages, steps=4), Options(step="1:2")).parts
+    assert {part.reason for part in parts} == {"chosen"}
+
+
 def test_a_plain_train_tree_meets_the_only_stage_of_the_other_side() -> None:
     pairs, used = paired(run(None), run("generate"))
     assert pairs == [((None, step), ("generate", step)) for step in (0, 1)]

@@ -17,6 +17,8 @@ from compare.engine.keydata.published import KeyDataReader
 from compare.engine.model import JsonObject
 from compare.engine.options import Options
 from compare.engine.pipeline import compare_paths, compare_runs, read_run, silent
+from tests.engine.build import call, tensor
+from tests.engine.build import write as dump
 from tests.engine.keydata.trees import array, write
 
 CORPUS = Path(__file__).parents[1] / "data" / "corpus"
@@ -111,6 +113,28 @@ def test_a_chosen_step_chooses_among_the_tables_too() -> None:
     assert document["verdict"] == "identical"
     assert {row["tables"] for row in document["key_data"]} == {1, 2}
     assert compared(RUN_A, RUN_B, step="2", stage="reference_compute_log_prob")["schema"] == "probe-web/verdict/1"
+
+
+@pytest.mark.parametrize(("steps", "first"), [("0:1", 0), ("1:0", 1)])
+def test_two_chosen_steps_meet_in_every_stage_and_table(tmp_path: Path, steps: str, first: int) -> None:
+    run = tmp_path / "run"
+    for stage in ("actor_generate_sequences", "reference_compute_log_prob"):
+        for step in (0, 1):
+            norm = 9.0 if (stage, step) == ("reference_compute_log_prob", 1) else 8.0
+            dump(run / stage / f"step{step}" / "rank0", {"Module.a.L.forward.0": call(tensor(), output=[tensor(norm)])})
+    tables = {"responses": (array(1, 2), array(1, 2)), "ref_log_prob": (array(-1, -2), array(-1, -3))}
+    write({(key, step, 0, 0): values[step] for key, values in tables.items() for step in (0, 1)}, run)
+    document = compared(run, run, step=steps)
+    assert document["verdict"] == "diverged"
+    assert [(part["left"]["step"], part["right"]["step"], part["verdict"]) for part in document["parts"]] == [
+        (first, 1 - first, "identical"),
+        (first, 1 - first, "diverged"),
+    ]
+    assert [(row["key"], row["state"]) for row in document["key_data"]] == [("responses", "equal"), ("ref_log_prob", "differs")]
+    chain = {"key_data": "ref_log_prob", "stage": "reference_compute_log_prob", "step": first, "rank": 0, "module": "a"}
+    assert document["first"] == chain
+    proposed = [pair for pair in document["stage_pairs"] if not pair["used"]]
+    assert {pair["parts"] for pair in proposed} == {1}
 
 
 def test_runs_that_hold_nothing_but_tables_are_compared(tmp_path: Path) -> None:

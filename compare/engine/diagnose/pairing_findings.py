@@ -36,6 +36,7 @@ def part_reason(part: Part) -> JsonObject | None:
 REASONS: dict[str, Text] = {
     "step": both("the same step", "步号相同"),
     "nearest": both("one side holds no other step", "一侧没有其他步"),
+    "chosen": both("chosen with the option step", "由选项 step 指定"),
     "requests": both("the same request, by the request logs", "依据请求日志，为同一请求"),
 }
 

@@ -138,12 +138,14 @@ def _stages(pair: StagePair, rows: Sequence[JsonObject]) -> JsonObject:
     parts = sum(
         bool(row["left"] and row["right"] and (row["left"]["stage"], row["right"]["stage"]) == (pair.left, pair.right)) for row in rows
     )
+    meets = {row["left"]["step"]: row["right"]["step"] for row in rows if row["left"] and row["right"]}
+    possible = sum(meets.get(step, step) in steps[1] for step in steps[0])
     return {
         "left": pair.left,
         "right": pair.right,
         "reason": pair.reason,
         "used": pair.used,
-        "parts": parts if pair.used else len(steps[0] & steps[1]),
+        "parts": parts if pair.used else possible,
         "option": f"{pair.left}:{pair.right}" if pair.left and pair.right else None,
         "text": REASONS[pair.reason],
     }
