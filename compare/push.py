@@ -4,8 +4,9 @@
     curl -s URL/push.py | python3 - LEFT RIGHT --server URL
 
 One file, Python 3.8 or newer, standard library only: it runs on a training host that has nothing of ours. LEFT and RIGHT are a dump.json,
-a rank or step folder, a whole run, or an archive. Only what is read at first is sent: json files, and the small tables of key data. Tensor
-files go along with --tensors. The address of the comparison is all that is written to standard output.
+a rank or step folder, a whole run, an archive, or a trainer's log. Only what is read at first is sent: json files, the small tables of key
+data, and of a log what holds the configuration that verl printed into it. Tensor files go along with --tensors. The address of the
+comparison is all that is written to standard output.
 
 How it goes on after anything: what is sent is a zip that this file writes itself, block by block and the same each time, so that any part
 of it can be made again. Nothing is kept in memory or written to disk for that; each side is read twice, once for its sum and length and
@@ -20,6 +21,7 @@ import contextlib
 import functools
 import hashlib
 import http.client
+import io
 import json
 import os
 import re
@@ -82,6 +84,13 @@ DATABASE = ".vis.db"
 KEY_DATA = re.compile(
     r"(?:^|/)(?:[^/]+/step_?[0-9]+/(?:(?:rank_?[0-9]*|(?:proc|pid)_?[0-9]+)/)?(?:micro_step_?[0-9]+/)?[^/]+|prob_(?:diff|mask)_step_?[0-9]+)\.npy$"
 )
+LOG = re.compile(r"\.(log|txt)$", re.IGNORECASE)
+PRINTED = b"{'actor_rollout_ref'"  # how verl begins to print its configuration
+LARGEST_LOG, LARGEST_LOGS = 1 << 30, 2 << 30  # bytes of one and of all that are looked through; the server reads one as far
+WHOLE_LOG = 1 << 20  # up to here it is sent as it is
+LOG_HEAD, LOG_STRETCH = 64 << 10, 512 << 10  # of a larger one: its beginning, and what follows where a configuration begins
+MOST_CONFIGURATIONS = 4  # of a log that several runs wrote; the last whole one counts
+LONGEST_LINE = 4 << 10
 WORTH_REPACKING = 1 << 20
 BIG = 0xF0000000  # from here on sizes and places take eight bytes: a little below 4 GiB, for what does not shrink grows a little
 
@@ -126,6 +135,86 @@ def changed(name: str) -> Stop:
 def file_member(path: Path, name: str) -> Member:
     state = path.stat()
     return Member(name, state.st_size, lambda: open_file(path, state.st_size, state.st_mtime_ns))
+
+
+class Logs:
+    """Looks through the logs of a side for configurations. A training folder is full of other text, and a log may be hundreds of MB."""
+
+    def __init__(self) -> None:
+        self.left = LARGEST_LOGS
+        self.sent = []  # type: list[tuple[str, int, int]]  # name, bytes that are sent, bytes of the log
+        self.without = self.unread = 0
+
+    def member(self, log: Member) -> Member | None:
+        """What of it is sent, in memory: a log that a training still writes must not change between two readings."""
+        if min(log.size, LARGEST_LOG) > self.left:
+            self.unread += 1
+            return None
+        self.left -= min(log.size, LARGEST_LOG)
+        try:
+            with log.open() as stream:
+                places = configurations_in(stream)
+                part = log_part(stream, log.size, places) if places else b""
+        except (OSError, zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError, RuntimeError):
+            self.unread += 1  # a log is not worth giving up a dump for
+            return None
+        if not part:
+            self.without += 1
+            return None
+        self.sent.append((log.name, len(part), log.size))
+        return Member(log.name, len(part), lambda: io.BytesIO(part))
+
+    def said(self) -> Iterator[str]:
+        for name, sent, whole in self.sent:
+            part = "" if sent >= whole else f" of {size(whole)}: its beginning and the configuration in it"
+            yield f"{name}: {size(sent)}{part}"
+        if self.without:
+            yield f"{'1 log holds' if self.without == 1 else f'{self.without} logs hold'} no configuration that verl printed, and stay here"
+        if self.unread:
+            yield f"{'1 log' if self.unread == 1 else f'{self.unread} logs'} unreadable or too large to look through: left here"
+
+
+def configurations_in(stream: Any) -> list[int]:
+    """Where in a log configurations begin."""
+    places, before, rest = [], 0, b""
+    for block in iter(lambda: stream.read(BLOCK), b""):
+        text = rest + block
+        at = text.find(PRINTED)
+        while at >= 0:
+            places.append(before - len(rest) + at)
+            at = text.find(PRINTED, at + 1)
+        before += len(block)
+        rest = text[-(len(PRINTED) - 1) :]
+        if before >= LARGEST_LOG:
+            break
+    return places
+
+
+def log_part(stream: Any, whole: int, places: Sequence[int]) -> bytes:
+    """The whole log where it is small; else its beginning, where a launch script shows its environment, and the last configurations."""
+    if whole <= WHOLE_LOG:
+        stream.seek(0)
+        return bytes(stream.read(WHOLE_LOG))
+    stretches = [[0, LOG_HEAD]]
+    for place in places[-MOST_CONFIGURATIONS:]:
+        # The name of the process stands before every line; which lines are of one configuration is told by it.
+        near = max(place - LONGEST_LINE, 0)
+        stream.seek(near)
+        begin = near + stream.read(place - near).rfind(b"\n") + 1
+        if begin <= stretches[-1][1]:
+            stretches[-1][1] = max(stretches[-1][1], place + LOG_STRETCH)
+        else:
+            stretches.append([begin, place + LOG_STRETCH])
+    parts = []
+    for begin, end in stretches:
+        stream.seek(begin)
+        parts.append(stream.read(end - begin) + b"\n")  # so that no line is made of two
+    return b"".join(parts)
+
+
+def log_member(path: Path, name: str) -> Member:
+    """A log as it is now: it may be written on meanwhile."""
+    return Member(name, path.stat().st_size, lambda: path.open("rb"))
 
 
 class Parcel:
@@ -176,7 +265,7 @@ class Entry:
     def __init__(self, member: Member) -> None:
         self.member = member
         self.name = member.name.encode("utf-8", "replace")
-        self.packed = member.name.lower().endswith((".json", ".jsonl"))  # tensors hardly shrink
+        self.packed = member.name.lower().endswith((".json", ".jsonl", ".log", ".txt"))  # tensors hardly shrink
         self.is_big = member.size > BIG
         self.at = self.crc = self.stored = 0
 
@@ -302,6 +391,7 @@ class Side:
         self.given = given
         self.tensors = tensors
         self.left_out = 0  # bytes of tensor files
+        self.logs = Logs()
         self.parcels: list[Parcel] = []
         path = Path(given).resolve()
         try:
@@ -320,6 +410,11 @@ class Side:
         elif path.name == SIDE_FILES[0]:
             beside = [path.parent / file for file in SIDE_FILES if (path.parent / file).is_file()]
             self.parcels.append(Zipped(path.name + ".zip", [file_member(file, numbered(path.parent) + file.name) for file in beside]))
+        elif LOG.search(path.name):
+            log = self.logs.member(log_member(path, path.name))
+            if log is None:
+                raise Stop(f"{self.given}: there is no configuration in it that verl printed. Give what msprobe wrote")
+            self.parcels.append(Zipped(path.name + ".zip", [log]))
         else:
             self.parcels.append(self.whole_or_repacked(path, path.name))
 
@@ -339,13 +434,16 @@ class Side:
                     self.parcels.append(self.whole_or_repacked(path, below))
                 elif path.name.lower().endswith(DATABASE) and is_needed(below, True):
                     databases.append(file_member(path, below))
+                elif LOG.search(path.name):
+                    log = self.logs.member(log_member(path, below)) if is_needed(below, True) else None
+                    loose.extend([log] if log is not None else [])
                 elif is_needed(below, self.tensors):
                     loose.append(file_member(path, below))
                 elif is_needed(below, True):
                     self.left_out += path.stat().st_size
         if not self.parcels and not any(member.name.lower().endswith(MAIN_FILES) for member in loose):
             loose.extend(databases)  # what graph_visualize made of dumps that are no longer beside it
-        if not self.parcels and not any(member.name.lower().endswith((".json", ".npy", DATABASE)) for member in loose):
+        if not self.parcels and not any(member.name.lower().endswith((".json", ".npy", ".log", ".txt", DATABASE)) for member in loose):
             raise Stop(f"{self.given}: there is no dump.json in it, and no archive. Give what msprobe wrote")
         if loose:
             self.parcels.append(Zipped(folder.name + ".zip", loose))
@@ -357,8 +455,10 @@ class Side:
         spared = sum(member.size for member in members) - sum(member.size for member in needed)
         if not needed or spared < WORTH_REPACKING:
             return WholeFile(file_member(path, name))
-        self.left_out += spared
-        return Zipped(ARCHIVE.sub("", name) + ".zip", needed)
+        logs = [member for member in members if LOG.search(member.name) and is_needed(member.name, True)]
+        self.left_out += spared - sum(member.size for member in logs)
+        parts = [part for part in map(self.logs.member, logs) if part is not None]
+        return Zipped(ARCHIVE.sub("", name) + ".zip", [*needed, *parts])
 
 
 def archive_members(path: Path) -> list[Member]:
@@ -773,6 +873,9 @@ def push(asked: argparse.Namespace, progress: Progress) -> int:
     spared = sum(side.left_out for side in sides)
     if spared:
         progress.say(f"{size(spared)} of tensor files stay here; --tensors sends them too")
+    for side in sides:
+        for sentence in side.logs.said():
+            progress.say(sentence)
     progress.begin("reading", sum(parcel.reads for parcel in parcels))
     for parcel in parcels:
         parcel.prepare(progress)

@@ -12,6 +12,7 @@ import pytest
 
 from compare.engine.diagnose.run_chain import chain_lines
 from compare.engine.diagnose.run_drift import Drift
+from compare.engine.errors import DumpError
 from compare.engine.ingest import Source
 from compare.engine.keydata.published import KeyDataReader
 from compare.engine.model import JsonObject
@@ -277,6 +278,34 @@ def test_a_single_part_says_what_its_configurations_lack(tmp_path: Path) -> None
     assert {key: value for key, value in after.items() if key not in changed} == {
         key: value for key, value in before.items() if key not in changed
     }
+
+
+def test_two_logs_alone_are_two_configurations(tmp_path: Path) -> None:
+    settings = "{'actor_rollout_ref': {'rollout': {'temperature': %s, 'seed': 1}},\n 'trainer': {'nnodes': %s}}\n"
+    for name, values in (("left.log", (1.0, 1)), ("right.txt", (0.7, 2))):
+        (tmp_path / name).write_text("starting\n" + settings % values + "step:1\n")
+    document = compared(tmp_path / "left.log", tmp_path / "right.txt")
+    assert [row["path"] for row in document["configurations"]] == ["actor_rollout_ref/rollout/temperature", "trainer/nnodes"]
+    assert document["verdict"] == "not_comparable"
+    assert document["headline"] == {
+        "en": "Not comparable — no dumps, configurations alone: 2 settings differ, 1 of them matters",
+        "zh": "无法比较 — 没有 dump，只有配置：2 项设置不同，其中 1 项影响一致性",
+    }
+    assert (document["parts"], document["key_data"], document["first"]) == ([], [], None)
+    (tmp_path / "other.log").write_text("step:1\n")
+    with pytest.raises(DumpError, match=r"dump\.json") as refused:
+        compared(tmp_path / "left.log", tmp_path / "other.log")
+    assert refused.value.code == "no_dump"
+
+
+def test_a_json_under_another_name_is_still_the_dump_beside_a_log(tmp_path: Path) -> None:
+    with zipfile.ZipFile(CORPUS / "q2_infer_stat.zip") as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith("dump.json")]
+        (tmp_path / "renamed.json").write_bytes(archive.read(name))
+    (tmp_path / "train.log").write_text("{'actor_rollout_ref': {'actor': {'lr': 1}}}\n")
+    document = compared(tmp_path, tmp_path)
+    assert document["verdict"] == "identical"
+    assert document["configurations"] == []
 
 
 def test_tables_of_a_run_that_read_the_prompts_alone_say_what_a_zero_means(tmp_path: Path) -> None:

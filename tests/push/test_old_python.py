@@ -44,6 +44,7 @@ STANDARD = {
         "functools",
         "hashlib",
         "http",
+        "io",
         "json",
         "os",
         "pathlib",

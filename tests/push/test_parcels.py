@@ -35,6 +35,105 @@ def names(side: Side) -> list[str]:
     return [entry.member.name for parcel in side.parcels for entry in getattr(parcel, "entries", [])]
 
 
+PRINTED = b"(TaskRunner pid=7) {'actor_rollout_ref': {'actor': {'lr': %d}},\n(TaskRunner pid=7)  'trainer': {'nnodes': 1}}\n"
+NOISE = b"(TaskRunner pid=7) step:1 - actor/loss:0.25 - timing_s/gen:1.5\n" * 16_000  # a megabyte
+
+
+def contents(side: Side) -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
+    for parcel in side.parcels:
+        parcel.prepare(Progress())
+        with zipfile.ZipFile(io.BytesIO(b"".join(parcel.blocks(0)))) as archive:
+            found |= {name: archive.read(name) for name in archive.namelist()}
+    return found
+
+
+def test_logs_go_along_where_verl_printed_its_configuration_into_them(tmp_path):
+    run = unpacked(tmp_path / "run")
+    (run / "logs" / "worker").mkdir(parents=True)
+    files = {
+        "train.log": b"starting\n" + PRINTED % 1,
+        "logs/worker/0.TXT": PRINTED % 2,
+        "notes.txt": b"actor_rollout_ref",
+        "step.log": b"1",
+    }
+    for name, content in files.items():
+        (run / name).write_bytes(content)
+    side = Side(str(run), tensors=False)
+    sent = contents(side)
+    assert sent["run/train.log"] == files["train.log"]
+    assert sent["run/logs/worker/0.TXT"] == files["logs/worker/0.TXT"]
+    assert not {"run/notes.txt", "run/step.log"} & set(sent)
+    assert any(name.endswith("dump.json") for name in sent)
+    assert side.left_out == 0
+    assert list(side.logs.said())[-1] == "2 logs hold no configuration that verl printed, and stay here"
+    assert len(contents(Side(str(run), tensors=True))) == len(sent)
+
+
+def test_of_a_large_log_its_beginning_and_the_last_configurations_are_sent(tmp_path):
+    log = tmp_path / "run.log"
+    runs = b"".join(PRINTED % rate + (NOISE if rate != 5 else b"") for rate in range(1, 7))
+    log.write_bytes(b"+ export PROMPTS_ONLY=1\n" + NOISE + runs)
+    side = Side(str(log), tensors=False)
+    (text,) = contents(side).values()
+    assert side.name == "run.log"
+    assert len(text) < 3 << 20 < log.stat().st_size
+    assert text.startswith(b"+ export PROMPTS_ONLY=1\n")
+    assert [rate for rate in range(1, 7) if b"\n" + PRINTED % rate in text] == [3, 4, 5, 6]
+    assert text.count(b"'actor_rollout_ref'") == 4
+    (said,) = side.logs.said()
+    assert said == f"run.log: {push.size(len(text))} of {push.size(log.stat().st_size)}: its beginning and the configuration in it"
+
+
+def test_a_log_that_training_still_writes_is_sent_as_it_was(tmp_path):
+    log = tmp_path / "train.log"
+    log.write_bytes(PRINTED % 1)
+    side = Side(str(log), tensors=False)
+    with log.open("ab") as file:
+        file.write(b"step:2\n")
+    assert contents(side) == {"train.log": PRINTED % 1}
+
+
+@pytest.mark.parametrize("before", [push.BLOCK - 1, push.BLOCK - 10, push.BLOCK - 18, push.BLOCK, 2 * push.BLOCK - 5])
+def test_a_configuration_is_found_across_blocks(before):
+    log = io.BytesIO(b"x" * (before - 1) + b"\n" + push.PRINTED + b": 1}\n")
+    assert push.configurations_in(log) == [before]
+
+
+def test_a_log_alone_without_a_configuration_is_refused_and_an_unreadable_one_beside_a_dump_is_not_missed(tmp_path):
+    (tmp_path / "a.log").write_text("step:1")
+    with pytest.raises(Stop, match="no configuration in it that verl printed"):
+        Side(str(tmp_path / "a.log"), tensors=False)
+    logs = push.Logs()
+
+    def gone() -> io.BytesIO:
+        raise PermissionError
+
+    assert logs.member(Member("b.log", 10, gone)) is None
+    assert list(logs.said()) == ["1 log unreadable or too large to look through: left here"]
+    assert logs.member(Member("c.log", 3 << 30, lambda: io.BytesIO(PRINTED % 1))) is not None
+    assert logs.member(Member("d.log", 2 << 30, gone)) is None
+    assert logs.unread == 2
+
+
+def test_of_an_archive_that_is_packed_again_the_logs_are_cut_down_too(tmp_path):
+    archive = tmp_path / "run.tar.gz"
+    with tarfile.open(archive, "w:gz") as packed:
+        for name, content in (
+            ("run/dump.json", b"{}"), ("run/dump_tensor_data/a.pt", os.urandom(2 << 20)), ("run/train.log", NOISE + PRINTED % 1 + NOISE),
+            ("run/other.log", b"step:1"),
+        ):  # fmt: skip
+            info = tarfile.TarInfo(name)
+            info.size = len(content)
+            packed.addfile(info, io.BytesIO(content))
+    side = Side(str(archive), tensors=False)
+    sent = contents(side)
+    assert set(sent) == {"run/dump.json", "run/train.log"}
+    assert PRINTED % 1 in sent["run/train.log"]
+    assert len(sent["run/train.log"]) < 700_000
+    assert side.left_out == 2 << 20
+
+
 FILES = st.dictionaries(
     st.text(st.characters(exclude_characters="/\\\0:", exclude_categories=["Cs"]), min_size=1, max_size=12).map(
         lambda name: name + (".json" if len(name) % 2 else ".pt")

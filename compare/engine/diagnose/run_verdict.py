@@ -256,6 +256,8 @@ def _headline(word: str, rows: Sequence[JsonObject], judged: Sequence[JsonObject
         return _stage_headline(found.document(), loop)
     tables = _tables(loop)
     if word == "not_comparable":
+        if not rows and not loop.get("error") and loop.get("preconditions"):
+            return _settings_headline(loop.get("configurations", []))
         if not compared and judged:
             more = both(f"; so are all {len(rows)} parts", f"；全部 {len(rows)} 个部分都是如此") if len(rows) > 1 else both("", "")
             said: Text = judged[0]["headline"]
@@ -299,6 +301,21 @@ def _tables(loop: JsonObject) -> int:
     """How many key-data tables there are, where any of them could be compared."""
     count: int = loop.get("tables", 0) if loop.get("verdict") else 0
     return count
+
+
+def _settings_headline(changed: Sequence[JsonObject]) -> Text:
+    """Of configurations alone."""
+    if not changed:
+        return both("Not comparable — no dumps, configurations alone: no setting differs", "无法比较 — 没有 dump，只有配置：没有不同的设置")
+    count, matter = len(changed), sum(row["matters"] for row in changed)
+    settings = "1 setting differs" if count == 1 else f"{count} settings differ"
+    matters = f"{matter} of them {'matters' if matter == 1 else 'matter'}"
+    if count == 1:
+        matters = "it matters" if matter else "it does not matter"
+    return both(
+        f"Not comparable — no dumps, configurations alone: {settings}, {matters}",
+        f"无法比较 — 没有 dump，只有配置：{count} 项设置不同，其中 {matter} 项影响一致性",
+    )
 
 
 def _table_headline(first: JsonObject, table: JsonObject) -> Text:

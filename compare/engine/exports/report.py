@@ -256,9 +256,10 @@ class _Report:
         yield from self._configurations(document.get("configurations") or [])
         yield from self._preconditions(document.get("preconditions") or [])
         yield from self._key_data(document.get("key_data") or [], document.get("findings") or [])
-        yield Heading(2, self.say("parts"))
-        header = [self.say(name) for name in ("part", "stage", "step", "ranks", "verdict", "where")]
-        yield Grid(header, [self._part_row(part) for part in finished.parts], frozenset({0, 2}))
+        if finished.parts:
+            yield Heading(2, self.say("parts"))
+            header = [self.say(name) for name in ("part", "stage", "step", "ranks", "verdict", "where")]
+            yield Grid(header, [self._part_row(part) for part in finished.parts], frozenset({0, 2}))
         told = [part for part in finished.judged() if part.document and part.document["verdict"] in ("diverged", "not_comparable")]
         told = (told or list(finished.judged())[:1])[:MOST_PARTS]
         for part in told:

@@ -14,7 +14,7 @@ from compare.engine.errors import DumpError, os_error, printable
 from compare.engine.ingest import construct as constructs
 from compare.engine.ingest.archive import Expander
 from compare.engine.ingest.layout import CONSTRUCT, DATABASE, STACK, Place, arrange, reason
-from compare.engine.ingest.loop_files import claim, read_loop
+from compare.engine.ingest.loop_files import LoopFiles, claim, read_loop
 from compare.engine.ingest.member import Member, Reading, new_digest
 from compare.engine.ingest.notes import Notes
 from compare.engine.ingest.records import read_dump, tables
@@ -40,7 +40,7 @@ def read_side(sources: Sequence[Source], name: str, progress: Progress | None = 
     with Expander(meter, kept) as expander:
         expander.add(sources)
         found = claim(expander.members)
-        places = arrange(found.others, expander.left_aside, shown, optional=bool(found.tables))
+        places, no_dump = _places(found, expander.left_aside, shown)
         size = sum(member.size for place in places for member in place.files.values())
         meter.phase(size + sum(member.size for member in found.members), until=1.0)
         digest = new_digest()
@@ -48,6 +48,8 @@ def read_side(sources: Sequence[Source], name: str, progress: Progress | None = 
         unused = (member for place in places for member in place.tensors.values())
         expander.left_aside.extend(LeftAside(printable(member.path), reason(member)) for member in unused)
         loop = read_loop(found, lambda member: opened(member, meter, digest), expander.left_aside)
+        if no_dump is not None and loop.configuration is None:
+            raise no_dump
         left_aside = sorted(expander.left_aside, key=lambda left: (left.path, left.reason))
     if unreadable and not dumps and loop.key_data is None:
         raise DumpError.of(unreadable[0].error)
@@ -69,6 +71,16 @@ def _all_dumps(places: Sequence[Place], meter: Meter, digest: Any) -> tuple[list
                 raise
             unreadable.append(UnreadableDump(place.where, place.stage, place.step, place.rank, error.document))
     return dumps, unreadable
+
+
+def _places(found: LoopFiles, left_aside: list[LeftAside], name: str) -> tuple[list[Place], DumpError | None]:
+    """The dumps, and the refusal that is due without any: a configuration alone may be compared, which shows only when it is read."""
+    try:
+        return arrange(found.others, left_aside, name, optional=bool(found.tables)), None
+    except DumpError as error:
+        if error.code != "no_dump" or not found.configurations:
+            raise
+        return arrange(found.others, left_aside, name, optional=True), error
 
 
 def _dumps(place: Place, meter: Meter, digest: Any) -> Iterator[Dump]:

@@ -87,10 +87,11 @@ export interface Inventory {
   readonly name: string;
   readonly role: Role | "unknown";
   readonly role_evidence: string;
-  readonly framework: string;
+  /** Of the dumps: null where there is none, as in a run of key data or of a configuration alone. */
+  readonly framework: string | null;
   readonly wrapping: string | null;
-  readonly task: string;
-  readonly level: string;
+  readonly task: string | null;
+  readonly level: string | null;
   readonly dtype: string | null;
   readonly stages: readonly string[];
   readonly steps: readonly number[];
@@ -102,6 +103,10 @@ export interface Inventory {
   readonly unreadable?: readonly UnreadableDump[];
   /** Inventories that were stored before there were notes have none. */
   readonly notes?: readonly Note[];
+  /** Tables between the stages of an RL loop. */
+  readonly key_data?: { readonly keys: readonly string[]; readonly tables: number } | null;
+  /** Which file the trainer's configuration was read from. */
+  readonly configuration?: string | null;
   readonly left_aside: readonly LeftAside[];
   readonly digest: string;
 }

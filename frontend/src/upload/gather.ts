@@ -2,6 +2,8 @@
 export interface GatheredFile {
   readonly file: File;
   readonly path: string;
+  /** Of a log that holds a configuration: the bytes of the whole log, of which `file` is a part. */
+  readonly cutFrom?: number;
 }
 
 /** A drop must be read before its event ends: this takes the entries out at once, and walks them afterwards. */

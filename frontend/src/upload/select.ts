@@ -3,6 +3,7 @@ import type { GatheredFile } from "./gather";
 const ARCHIVE = /\.(zip|tar|tar\.gz|tgz)$/i;
 const JSON_FILE = /\.json$/i;
 const DUMP = /(^|\/)(dump|debug)\.json$/i;
+const LOG = /\.(log|txt)$/i;
 const DATABASE = /\.vis\.db$/i;
 // Tables between the stages of an RL loop, small and needed whole: tensors of a dump lie in a folder of their own below the rank.
 const KEY_DATA = /(^|\/)([^/]+\/step_?\d+\/((rank_?\d*|(proc|pid)_?\d+)\/)?(micro_step_?\d+\/)?[^/]+|prob_(diff|mask)_step_?\d+)\.npy$/i;
@@ -21,7 +22,7 @@ export interface Selection {
 }
 
 /**
- * Json files and archives are sent, the key data of an RL run with its request logs and configuration, and without a dump among them the
+ * Json files and archives are sent, the key data of an RL run with its request logs and configuration, of a log no more than that, and without a dump among them the
  * database that msprobe graph_visualize made of one. Tensors stay unless they are asked for: they are a thousand times the size of the
  * statistics. Hidden files and what an operating system adds (`__MACOSX`) are never sent.
  */
@@ -44,12 +45,13 @@ export function select(files: readonly GatheredFile[], withTensors = false): Sel
   return { send, tensors, other, name };
 }
 
-/** Key data, request logs and a YAML configuration of an RL run. */
-function isOfALoop({ path, file }: GatheredFile): boolean {
+/** Key data, request logs and a configuration of an RL run: a YAML file, or a log in which one was found (`logs.ts`). */
+function isOfALoop({ path, file, cutFrom }: GatheredFile): boolean {
+  if (cutFrom !== undefined) return true;
   return KEY_DATA.test(path) || REQUESTS.test(path) || (CONFIGURATION.test(path) && file.size <= LARGEST_CONFIGURATION);
 }
 
-function isHidden(path: string): boolean {
+export function isHidden(path: string): boolean {
   return path.split("/").some((part) => part.startsWith(".") || part === "__MACOSX");
 }
 
@@ -57,7 +59,7 @@ function nameOf(files: readonly GatheredFile[]): string {
   const [first] = files;
   if (first === undefined) return "";
   const [top, ...below] = first.path.split("/");
-  return (below.length > 0 ? top : top?.replace(ARCHIVE, "").replace(JSON_FILE, "").replace(DATABASE, "")) ?? first.path;
+  return (below.length > 0 ? top : top?.replace(ARCHIVE, "").replace(JSON_FILE, "").replace(DATABASE, "").replace(LOG, "")) ?? first.path;
 }
 
 export function sizeOf(files: readonly GatheredFile[]): number {

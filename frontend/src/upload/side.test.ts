@@ -85,6 +85,50 @@ describe("one side of the landing page", () => {
     await until(upload, "run");
   });
 
+  it("looks through logs first, says how far, and sends of a large one what holds the configuration", async () => {
+    const printed = "{'actor_rollout_ref': {'actor': {'lr': 1e-06}}}\n";
+    const log = { path: "run/train.log", file: new File([printed, "step:1\n".repeat(900_000)], "train.log") };
+    const notes = { path: "run/notes.txt", file: new File(["x"], "notes.txt") };
+    const { upload, phases } = setup();
+    const looked: unknown[] = [];
+    upload.subscribe(() => {
+      const view = upload.view();
+      if (view.phase === "looking" && view.logs !== undefined) looked.push(view.logs);
+    });
+    await upload.take([log, notes]);
+    const of = log.file.size + 1;
+    expect(looked).toEqual([
+      { read: 4 << 20, of },
+      { read: log.file.size, of },
+      { read: of, of },
+    ]);
+    expect(phases).toEqual(["looking", "sending"]);
+    expect(upload.view()).toMatchObject({
+      name: "run",
+      about: { files: 1, logs: [{ path: "run/train.log", size: log.file.size }], other: ["run/notes.txt"], unread: [] },
+    });
+    const view = upload.view();
+    const about = view.phase === "sending" ? view.about : null;
+    expect(about?.bytes).toBe(about?.logs[0]?.sent);
+    expect(about?.bytes).toBeLessThan(600_000);
+  });
+
+  it("says that a log without a configuration is nothing to send", async () => {
+    const { upload } = setup();
+    await upload.take([{ path: "train.log", file: new File(["step:1"], "train.log") }]);
+    expect(upload.view()).toMatchObject({ phase: "refused", name: "train.log", problem: { code: "nothing_to_send" } });
+  });
+
+  it("says so where the browser cannot read a log", async () => {
+    const log = { path: "train.log", file: new File(["step:1"], "train.log") };
+    vi.spyOn(log.file, "slice").mockImplementation(() => {
+      throw new Error("gone");
+    });
+    const { upload } = setup();
+    await upload.take([log]);
+    expect(upload.view()).toMatchObject({ phase: "refused", problem: { code: "folder_unreadable", params: { detail: "gone" } } });
+  });
+
   it("keeps its name when the server refuses the run", async () => {
     const problem = { code: "disk_full", params: {}, message: "The disk of the server is full." };
     const { upload, sent } = setup({

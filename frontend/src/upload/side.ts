@@ -3,6 +3,7 @@ import { createRun } from "../api/queries";
 import type { ApiProblem } from "../api/types";
 import type { Side } from "../ui/side";
 import { type GatheredFile, walk } from "./gather";
+import { isLog, type Logs, lookThroughLogs } from "./logs";
 import { type Peek, peek } from "./peek";
 import { type Selection, select, sizeOf } from "./select";
 import { type SenderFactory, Transfer, type TransferView } from "./transfer";
@@ -14,7 +15,7 @@ import { forgetUploads, tusSender } from "./tus-sender";
  */
 export type SideView =
   | { readonly phase: "empty" }
-  | { readonly phase: "looking"; readonly count: number }
+  | { readonly phase: "looking"; readonly count: number; readonly logs?: { readonly read: number; readonly of: number } }
   | { readonly phase: "sending"; readonly name: string; readonly transfer: TransferView; readonly about: Contents }
   | { readonly phase: "creating"; readonly name: string; readonly about: Contents; readonly resumed: number }
   | { readonly phase: "run"; readonly name: string; readonly id: string; readonly about: Contents | null; readonly resumed?: number }
@@ -27,6 +28,10 @@ export interface Contents {
   readonly bytes: number;
   readonly tensors: { readonly count: number; readonly bytes: number };
   readonly other: readonly string[];
+  /** Logs that hold a configuration: how large they are, and what of them is sent. */
+  readonly logs: readonly { readonly path: string; readonly size: number; readonly sent: number }[];
+  /** Logs that nobody looked through. */
+  readonly unread: readonly string[];
   readonly peek: Peek | null;
 }
 
@@ -81,8 +86,10 @@ export class SideUpload {
     const turn = this.turn;
     this.files = files;
     this.withTensors = withTensors;
-    const selection = select(files, withTensors);
-    const about = await contents(selection);
+    const looked = await this.look(files, turn);
+    if (looked === null || turn !== this.turn) return;
+    const selection = select(looked.files, withTensors);
+    const about = await contents(selection, looked.unread);
     if (turn !== this.turn) return;
     if (selection.send.length === 0) {
       this.refuse(selectedName(files), emptyProblem(files), about);
@@ -91,6 +98,23 @@ export class SideUpload {
     const transfer = new Transfer(selection.send, this.services.makeSender, () => this.onTransfer(turn, transfer, selection, about));
     this.transfer = transfer;
     transfer.start();
+  }
+
+  /** Looks through logs, if there are any, and says how far it is; null where the browser could not read them. */
+  private async look(files: readonly GatheredFile[], turn: number): Promise<Logs | null> {
+    if (!files.some(isLog)) return { files, unread: [] };
+    const { length: count } = files;
+    this.publish({ phase: "looking", count });
+    try {
+      return await lookThroughLogs(files, (read, of) => {
+        if (turn === this.turn) this.publish({ phase: "looking", count, logs: { read, of } });
+        return turn === this.turn;
+      });
+    } catch (error) {
+      const detail = error instanceof Error ? error.message : String(error);
+      if (turn === this.turn) this.refuse(selectedName(files), { code: "folder_unreadable", params: { detail }, message: detail }, null);
+      return null;
+    }
   }
 
   pause(): void {
@@ -217,12 +241,14 @@ function emptyProblem(files: readonly GatheredFile[]): ApiProblem {
   return { code, params: { files: files.length, name: selectedName(files) }, message: code };
 }
 
-async function contents(selection: Selection): Promise<Contents> {
+async function contents(selection: Selection, unread: readonly string[]): Promise<Contents> {
   return {
     files: selection.send.length,
     bytes: sizeOf(selection.send),
     tensors: { count: selection.tensors.length, bytes: sizeOf(selection.tensors) },
-    other: selection.other.map(({ path }) => path),
+    other: selection.other.map(({ path }) => path).filter((path) => !unread.includes(path)),
+    logs: selection.send.flatMap(({ path, file, cutFrom }) => (cutFrom === undefined ? [] : [{ path, size: cutFrom, sent: file.size }])),
+    unread,
     // A guess that cannot be made is none; the server reads the dump in any case.
     peek: await peek(selection.send).catch(() => null),
   };

@@ -5,7 +5,7 @@ export const errors: Record<string, string> = {
   folder_unreadable: "浏览器无法读取拖入的内容：{detail}。请重新拖入，或改为选择文件。",
   folder_empty: "文件夹中没有文件。请拖入包含 dump.json 的文件夹，或它的压缩包。",
   nothing_to_send:
-    "{name} 的 {files} 个文件中没有 dump.json，也没有压缩包。请拖入 msprobe 生成的文件夹，或其 .zip、.tar、.tar.gz，或 dump.json。",
+    "{name} 的 {files} 个文件中没有 dump.json、压缩包或含有 verl 配置的日志。请拖入 msprobe 生成的文件夹，或其 .zip、.tar、.tar.gz，或 dump.json。",
 
   // 请求
   malformed: "请求无法读取：{detail}。请按 /api/v1/schema/ 的说明发送",

@@ -79,10 +79,12 @@ export function Facts({ comparison }: { comparison: Comparison }) {
   const inventory = comparison.left.inventory;
   if (inventory === null) return null;
   const ranks = Math.max(1, inventory.ranks.length);
+  const data = [inventory.task === null ? null : taskName(inventory.task, t), inventory.level].filter((part) => part !== null);
   if (comparison.verdict?.schema === "probe-web/run-verdict/1") {
     const stages = new Set(comparison.verdict.parts.map(({ stage }) => stage).filter((stage) => stage !== null));
     const steps = new Set(comparison.verdict.parts.map(({ step }) => step));
-    return [taskName(inventory.task, t), inventory.level, extentLine(stages.size, steps.size, ranks, t, format)].join(" · ");
+    if (inventory.counts.dumps === 0) return null;
+    return [...data, extentLine(stages.size, steps.size, ranks, t, format)].join(" · ");
   }
-  return [taskName(inventory.task, t), inventory.level, t.card.ranks(ranks, format.count(ranks))].join(" · ");
+  return [...data, t.card.ranks(ranks, format.count(ranks))].join(" · ");
 }

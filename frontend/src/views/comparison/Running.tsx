@@ -58,6 +58,7 @@ function SideState({ side, run }: { side: Side; run: ComparisonSide }) {
 function sideLine(run: ComparisonSide, t: Messages, format: Format): string {
   if (run.inventory !== null) {
     const { stages, steps, ranks, counts } = run.inventory;
+    if (counts.dumps === 0) return "";
     const extent = extentLine(stages.length, steps.length, ranks.length, t, format);
     return `${dataLine(run.inventory, t)} · ${t.card.extentLine(extent, t.card.records(counts.records, format.count(counts.records)))}`;
   }

@@ -53,7 +53,11 @@ function ZoneText({ view }: { view: Props["view"] }) {
   if (view.phase === "looking") {
     return (
       <p className={styles.invitationText} role="status">
-        {view.count === 0 ? t.card.looking : t.landing.reading(view.count, format.count(view.count))}
+        {view.logs !== undefined
+          ? t.card.lookingThroughLogs(...bytesOf(view.logs.read, view.logs.of))
+          : view.count === 0
+            ? t.card.looking
+            : t.landing.reading(view.count, format.count(view.count))}
       </p>
     );
   }

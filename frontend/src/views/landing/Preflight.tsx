@@ -3,6 +3,7 @@ import { useI18n } from "../../i18n";
 import { bytes } from "../../i18n/format";
 import { Button } from "../../ui/button";
 import { Digest, Fact, Noted, Structure, Unreadable } from "../../ui/facts";
+import { InventoryFacts } from "../../ui/inventory-facts";
 import { dataLine, extentLine, frameworkLine } from "../../ui/run-facts";
 import type { Side } from "../../ui/side";
 import { roleOf } from "../../ui/side-words";
@@ -30,6 +31,7 @@ export function Preflight({ side, view, run, other, canSwap }: Props) {
       ) : (
         <ServerFacts side={side} inventory={inventory} sha256={run?.sha256 ?? ""} other={other} canSwap={canSwap} />
       )}
+      {about === null ? null : <LogFacts about={about} />}
       {about === null ? null : <AsideFacts side={side} about={about} />}
     </dl>
   );
@@ -63,8 +65,7 @@ interface ServerFactsProps {
 }
 
 function ServerFacts({ side, inventory, sha256, other, canSwap }: ServerFactsProps) {
-  const { t, format } = useI18n();
-  const { stages, steps, ranks, counts } = inventory;
+  const { t } = useI18n();
   return (
     <>
       <Fact name={t.card.role}>
@@ -78,17 +79,7 @@ function ServerFacts({ side, inventory, sha256, other, canSwap }: ServerFactsPro
           </>
         ) : null}
       </Fact>
-      <Fact name={t.card.framework}>{frameworkLine(inventory.framework, inventory, t)}</Fact>
-      <Fact name={t.card.data}>{dataLine(inventory, t)}</Fact>
-      <Fact name={t.card.extent}>
-        {t.card.extentLine(
-          extentLine(stages.length, steps.length, ranks.length, t, format),
-          t.card.records(counts.records, format.count(counts.records)),
-        )}
-      </Fact>
-      <Fact name={t.card.structure}>
-        <Structure missing={inventory.missing} />
-      </Fact>
+      <InventoryFacts inventory={inventory} />
       <Digest digest={sha256 || inventory.digest} />
       <Unreadable dumps={inventory.unreadable} />
       <Noted notes={inventory.notes} />
@@ -131,13 +122,31 @@ function ServerAside({ inventory }: { inventory: Inventory }) {
   );
 }
 
+/** Which logs hold a configuration, and what of them is sent. */
+function LogFacts({ about }: { about: Contents }) {
+  const { t } = useI18n();
+  if (about.logs.length === 0) return null;
+  return (
+    <Fact name={t.card.fromLogs}>
+      <ul>
+        {about.logs.map(({ path, size, sent }) => (
+          <li key={path}>
+            <code>{path}</code> {sent < size ? t.card.logPart(bytes(sent), bytes(size)) : t.card.logWhole(bytes(size))}
+          </li>
+        ))}
+      </ul>
+    </Fact>
+  );
+}
+
 /** What this page did not send. */
 function AsideFacts({ side, about }: { side: Side; about: Contents }) {
   const { t, format } = useI18n();
-  const { tensors, other } = about;
+  const { tensors, other, unread } = about;
   const parts = [
     tensors.count > 0 ? t.card.asideTensors(tensors.count, format.count(tensors.count), bytes(tensors.bytes)) : null,
     other.length > 0 ? t.card.asideOther(other.length, format.count(other.length)) : null,
+    unread.length > 0 ? t.card.asideUnread(unread.length, format.count(unread.length)) : null,
   ].filter((part) => part !== null);
   if (parts.length === 0) return null;
   const canSend = tensors.count > 0 && sides[side].held().length > 0;

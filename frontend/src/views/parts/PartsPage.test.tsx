@@ -121,8 +121,8 @@ describe("the page of an RL run", () => {
     const row = () => within(screen.getByRole("region", { name: /training with inference|训练与推理/ })).getAllByRole("row")[1];
     expect([...(row()?.children ?? [])].map(({ textContent }) => textContent)).toEqual([
       `Batcheswanted: ${wanted}`,
-      " failstrain_batch_size 256 / ppo_mini_batch_size 64 = 4, wanted 1",
-      " not knownppo_mini_batch_size not set",
+      " fails train_batch_size 256 / ppo_mini_batch_size 64 = 4, wanted 1",
+      " not known ppo_mini_batch_size not set",
     ]);
     act(() => setLanguage("zh"));
     expect(row()?.textContent).toContain("train_batch_size 256 / ppo_mini_batch_size 64 = 4，应为 1");

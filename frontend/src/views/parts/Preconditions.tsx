@@ -78,7 +78,7 @@ function SideState({ state: { state, path, value, text } }: { state: Preconditio
   const Sign = { ok: Check, failed: X, unknown: Minus }[state];
   return (
     <span className={state === "failed" ? styles.bad : styles.quiet} title={path ?? undefined}>
-      <Sign size={12} strokeWidth={2} aria-hidden="true" /> <b>{t.loop.preconditions.states[state]}</b>
+      <Sign size={12} strokeWidth={2} aria-hidden="true" /> <b>{t.loop.preconditions.states[state]}</b>{" "}
       {text !== undefined ? (
         <span className={styles.equation}>{text[language]}</span>
       ) : path === null ? null : (

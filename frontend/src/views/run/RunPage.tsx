@@ -5,11 +5,11 @@ import type { Run } from "../../api/types";
 import { useI18n } from "../../i18n";
 import { errorSentence, problemSentence } from "../../i18n/errors";
 import { bytes, share } from "../../i18n/format";
-import { Digest, Fact, Noted, Structure, Unreadable } from "../../ui/facts";
+import { Digest, Fact, Noted, Unreadable } from "../../ui/facts";
 import { Glyph } from "../../ui/glyph";
 import { Header } from "../../ui/header";
+import { InventoryFacts } from "../../ui/inventory-facts";
 import { Notice } from "../../ui/notice";
-import { dataLine, extentLine, frameworkLine } from "../../ui/run-facts";
 import { useTitle } from "../../ui/use-title";
 import { Aside } from "./Aside";
 import { DeleteRun } from "./DeleteRun";
@@ -57,7 +57,7 @@ function OneRun({ run }: { run: Run }) {
       </section>
       {run.inventory === null ? null : (
         <>
-          <Dumps dumps={run.inventory.dumps} />
+          {run.inventory.counts.dumps === 0 ? null : <Dumps dumps={run.inventory.dumps} />}
           <Aside aside={run.inventory.left_aside} />
         </>
       )}
@@ -97,17 +97,7 @@ function RunFacts({ run }: { run: Run }) {
       {inventory === null ? null : (
         <>
           <Fact name={t.card.role}>{roleLine(inventory.role_evidence, inventory.role, t)}</Fact>
-          <Fact name={t.card.framework}>{frameworkLine(inventory.framework, inventory, t)}</Fact>
-          <Fact name={t.card.data}>{dataLine(inventory, t)}</Fact>
-          <Fact name={t.card.extent}>
-            {t.card.extentLine(
-              extentLine(inventory.stages.length, inventory.steps.length, inventory.ranks.length, t, format),
-              t.card.records(inventory.counts.records, format.count(inventory.counts.records)),
-            )}
-          </Fact>
-          <Fact name={t.card.structure}>
-            <Structure missing={inventory.missing} />
-          </Fact>
+          <InventoryFacts inventory={inventory} />
           <Unreadable dumps={inventory.unreadable} />
           <Noted notes={inventory.notes} />
         </>
