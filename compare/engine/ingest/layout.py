@@ -107,6 +107,7 @@ def arrange(members: Iterable[Member], left_aside: list[LeftAside], name: str, *
     dumps = _without_helpers(dumps, left_aside)
     dumps.sort(key=lambda place: place.order)
     _refuse_twice(dumps)
+    refuse_two_runs((place.origin, place.root, (place.stage, place.rank), place.where) for place in dumps)
     return dumps
 
 
@@ -251,6 +252,18 @@ def _without_helpers(dumps: list[Place], left_aside: list[LeftAside]) -> list[Pl
             processes[at] = place
             kept.append(place)
     return kept
+
+
+def refuse_two_runs(found: Iterable[tuple[int, str, Hashable, str]]) -> None:
+    """(origin, root, what, place): one run keeps the steps of a stage and rank, or of a key of its key data, below one folder. What lies
+    below two is two runs, even where no step is in both. Raises DumpError ``two_roots``.
+    """
+    seen: dict[tuple[int, Hashable], str] = {}
+    for origin, folder, what, place in found:
+        root = "/".join(part for part in folder.strip("/").split("/") if not STEP.fullmatch(part))
+        other = seen.setdefault((origin, what), root)
+        if other != root and (origin or _top(other) == _top(root)):
+            raise DumpError("two_roots", place, first=printable(other) or ".", second=printable(root) or ".")
 
 
 def _refuse_twice(dumps: list[Place]) -> None:

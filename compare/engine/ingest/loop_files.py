@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from compare.engine.errors import printable
+from compare.engine.ingest.layout import refuse_two_runs
 from compare.engine.ingest.member import Member, Reading
 from compare.engine.keydata.configuration import read_configuration
 from compare.engine.keydata.places import CONFIGURATION, REQUESTS, YAML, TablePlace, is_configuration, table_place
@@ -32,6 +33,7 @@ class LoopFiles:
 
 
 def claim(members: Iterable[Member]) -> LoopFiles:
+    """Raises DumpError ``two_roots`` where key data are of two runs."""
     found = LoopFiles()
     for member in members:
         place = table_place(member.path)
@@ -44,6 +46,7 @@ def claim(members: Iterable[Member]) -> LoopFiles:
         else:
             found.others.append(member)
     _claim_statistics(found)
+    refuse_two_runs((member.origin, place.root, (place.key, place.rank), member.place) for place, member in found.tables)
     found.configurations.sort(key=_likeliest)
     return found
 

@@ -144,6 +144,33 @@ def test_two_roots_in_one_archive_or_folder_are_refused(tmp_path: Path) -> None:
         assert code(tmp_path, [f"dropped/{name}" for name in names]).code == "two_roots"
 
 
+def test_two_runs_that_share_no_step_are_not_one(tmp_path: Path) -> None:
+    for names in (
+        ["run1/step0/rank0/dump.json", "run2/step1/rank0/dump.json"],
+        ["run1/actor_update/step0/rank0/dump.json", "run2/actor_update/step5/rank0/dump.json"],
+        ["run1/data/loss/step0/rank0/loss.json", "run2/data/loss/step1/rank0/loss.json", "run1/actor_update/step0/rank0/dump.json"],
+    ):
+        refused = code(tmp_path, [f"dropped/{name}" for name in names])
+        assert (refused.code, refused.params["first"], refused.params["second"]) == ("two_roots", "dropped/run1", "dropped/run2")
+        with pytest.raises(DumpError, match="run2"):
+            read(tmp_path, {"both.zip": zip_bytes(dict.fromkeys(names, DUMP))})
+
+
+def test_what_lies_in_several_folders_of_one_run_stays_one(tmp_path: Path) -> None:
+    for names in (
+        [f"run/node{n}/step0/rank{n}/dump.json" for n in (0, 1)],
+        [
+            f"run/{side}/{stage}/step{n}/rank0/dump.json"
+            for side, stage in (("infer", "generate"), ("train", "actor_update"))
+            for n in (0, 1)
+        ],
+        [f"run/step_{n}/{stage}/rank_0/step0/rank0/dump.json" for stage in ("actor_update", "ref_log_prob") for n in (3, 4)],
+        [f"run/{process}/step{step}/rank0/dump.json" for process, step in ((4711, 0), (4712, 1))],
+    ):
+        side = read(tmp_path, {"one.zip": zip_bytes(dict.fromkeys(names, DUMP))})
+        assert len(side.dumps) == len(names)
+
+
 def test_two_folders_of_one_name_cannot_hide_one_another(tmp_path: Path) -> None:
     for side in ("a", "b"):
         write(tmp_path / side, {"step0/rank0/dump.json": DUMP})
