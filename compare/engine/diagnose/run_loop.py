@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from compare.engine.diagnose.findings import Finding
 from compare.engine.diagnose.run_checks import check_document, severity
-from compare.engine.diagnose.run_drift import Drift
+from compare.engine.diagnose.run_drift import Drift, key_drift, probability_drift
 from compare.engine.diagnose.run_reading import meaning, reading, since
 from compare.engine.diagnose.run_settings import Configurations, Roles, on_one_side, settings_document, what_differs, what_is_not_computed
 from compare.engine.diagnose.words import Text, both, number
 from compare.engine.keydata.checks import check, probability_differences
-from compare.engine.keydata.comparison import CONSEQUENCE, DIFFERS, KeyDataComparison, series, was_compared
+from compare.engine.keydata.comparison import CONSEQUENCE, DIFFERS, KeyDataComparison, was_compared
 from compare.engine.keydata.documents import key_document, place_document
 from compare.engine.loop import quantity, stage_kind
 from compare.engine.model import JsonObject
@@ -39,13 +40,9 @@ def loop_document(
         for one in check(side)
     ]
     settings = settings_document(configurations, roles)
-    drifts = [
-        Drift(key.name, None, "max_abs", sorted(found), [found[step] for step in sorted(found)])
-        for key in comparison.keys
-        if key.state in (DIFFERS, CONSEQUENCE) and (found := series(key))
-    ]
+    drifts = [drift for key in comparison.keys if key.state in (DIFFERS, CONSEQUENCE) and (drift := key_drift(key)) is not None]
     probabilities = [
-        Drift("prob_diff", None, "mean_abs", sorted(found), [found[step] for step in sorted(found)], SIDES[at])
+        probability_drift(found, SIDES[at])
         for at, side in enumerate(comparison.sides)
         if side is not None and (found := probability_differences(side))
     ]
@@ -120,7 +117,8 @@ def _first(comparison: KeyDataComparison) -> JsonObject | None:
 def _probabilities(drift: Drift) -> Finding:
     """What verl measured between its rollout and its trainer, in one run."""
     left = drift.side == "left"
-    worst = max(zip(drift.values, drift.steps, strict=True))
+    finite = [(value, step) for value, step in zip(drift.values, drift.steps, strict=True) if value is not None and math.isfinite(value)]
+    worst = max(finite, default=(math.nan, drift.steps[0]))
     return Finding(
         f"probabilities_{drift.kind}",
         "info",

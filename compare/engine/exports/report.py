@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
 from compare.engine.diagnose.words import number, percent, short
 from compare.engine.exports.blocks import Block, Bullets, Chain, Code, Grid, Heading, Line, Mark, Paragraph, Span, Verdict
 from compare.engine.exports.finished import Finished, FinishedPart
+from compare.engine.exports.loop_sections import LoopSections, as_float
 from compare.engine.exports.mapping import used_mapping
-from compare.engine.exports.words import Language, word
+from compare.engine.exports.words import Language
 from compare.engine.mapping.write import by_layer
 from compare.engine.model import JsonObject
 
@@ -29,13 +29,7 @@ def report(finished: Finished, language: Language) -> list[Block]:
     return list(_Report(language).blocks(finished))
 
 
-class _Report:
-    def __init__(self, language: Language) -> None:
-        self.language = language
-
-    def say(self, key: str, **values: object) -> str:
-        return word(key, self.language, **values)
-
+class _Report(LoopSections):
     def blocks(self, finished: Finished) -> Iterator[Block]:
         document = finished.document
         yield Heading(1, f"{document['left']['name']} ↔ {document['right']['name']}")
@@ -47,8 +41,8 @@ class _Report:
             yield Heading(2, self.say("sides"))
             yield self._sides(document)
             yield from self._part(part, 2)
-            yield from self._configurations(document.get("configurations") or [])
-            yield from self._preconditions(document.get("preconditions") or [])
+            yield from self.configurations(document.get("configurations") or [])
+            yield from self.preconditions(document.get("preconditions") or [])
         yield from self._mapping(finished)
         yield Paragraph([self.say("footer")])
 
@@ -110,24 +104,6 @@ class _Report:
             yield Heading(level, self.say("findings"))
             yield Bullets([[Mark(self.say(f["severity"]), "quiet"), f" {f['text'][self.language]}"] for f in findings])
 
-    def _preconditions(self, rows: Sequence[JsonObject]) -> Iterator[Block]:
-        """Those that the configurations say something of: the value that is set, or the equation with the numbers put in."""
-        marks = {"ok": "good", "failed": "bad", "unknown": "quiet"}
-        lines: list[list[Line]] = []
-        for row in rows:
-            sides = (row["left"], row["right"])
-            if any(side["state"] != "unknown" or "text" in side for side in sides):
-                states: list[Line] = [[Mark(self.say(side["state"]), marks[side["state"]]), f" {self._set(side)}"] for side in sides]
-                lines.append([[row["text"][self.language]], *states])
-        if lines:
-            yield Heading(2, self.say("preconditions"))
-            yield Grid([self.say("what"), self.say("left"), self.say("right")], lines)
-
-    def _set(self, side: JsonObject) -> str:
-        if "text" in side:
-            return str(side["text"][self.language])
-        return "" if side["path"] is None else _value(side["value"])
-
     def _premises(self, premises: Sequence[JsonObject]) -> Grid:
         marks = {"ok": "good", "failed": "bad", "unknown": "quiet"}
         rows: list[list[Line]] = [
@@ -142,7 +118,7 @@ class _Report:
         for name, value in detail.items():
             said = self.say(f"detail_{name}").removeprefix("detail_")
             if isinstance(value, list) and len(value) == 2 and not any(isinstance(one, str | dict | list) for one in value):
-                pieces.append(f"{said} {number(_float(value[0]))} / {number(_float(value[1]))}")
+                pieces.append(f"{said} {number(as_float(value[0]))} / {number(as_float(value[1]))}")
             elif isinstance(value, int | float | str):
                 pieces.append(f"{said} {value}")
             elif isinstance(value, list) and value:
@@ -182,7 +158,7 @@ class _Report:
         evidence = origin["evidence"]
         elements = evidence.get("rel_l2") is not None
         rows += [
-            [[self.say("element_ulps" if name == "ulps" and elements else name)], [shown(_float(evidence[name]))]]
+            [[self.say("element_ulps" if name == "ulps" and elements else name)], [shown(as_float(evidence[name]))]]
             for name, shown in EVIDENCE.items()
             if evidence.get(name) is not None
         ]
@@ -202,11 +178,11 @@ class _Report:
         rows: list[list[Line]] = [
             [
                 [str(row["index"])],
-                [number(_float(row["left_norm"]))],
-                [number(_float(row["right_norm"]))],
-                [percent(_float(row["norm_rel"]))],
-                [number(_float(row["ulps"]))],
-                *([[percent(_float(row.get("rel_l2")))]] if tensors else []),
+                [number(as_float(row["left_norm"]))],
+                [number(as_float(row["right_norm"]))],
+                [percent(as_float(row["norm_rel"]))],
+                [number(as_float(row["ulps"]))],
+                *([[percent(as_float(row.get("rel_l2")))]] if tensors else []),
                 [self._grade(row["grade"])],
                 self._compared(str(row["compared"] or "")),
             ]
@@ -253,9 +229,11 @@ class _Report:
             yield Heading(2, self.say("chain"))
             yield Chain(chain)
         yield from self._findings(document.get("findings") or [], 2)
-        yield from self._configurations(document.get("configurations") or [])
-        yield from self._preconditions(document.get("preconditions") or [])
-        yield from self._key_data(document.get("key_data") or [], document.get("findings") or [])
+        yield from self.configurations(document.get("configurations") or [])
+        yield from self.preconditions(document.get("preconditions") or [])
+        yield from self.key_data(document.get("key_data") or [], document.get("findings") or [])
+        yield from self.drift(document.get("drift") or [])
+        yield from self.checks(document.get("checks") or [])
         if finished.parts:
             yield Heading(2, self.say("parts"))
             header = [self.say(name) for name in ("part", "stage", "step", "ranks", "verdict", "where")]
@@ -289,31 +267,6 @@ class _Report:
             causes = (document.get("first_origin") or {}).get("causes") or []
             if causes:
                 yield self.say("cause"), [causes[0]["text"][self.language]]
-
-    def _configurations(self, rows: Sequence[JsonObject]) -> Iterator[Block]:
-        if not rows:
-            return
-        yield Heading(2, self.say("configuration"))
-        header = [self.say(name) for name in ("path", "left", "right", "matters")]
-        lines: list[list[Line]] = [
-            [[Code(str(row["path"]))], [_value(row["left"])], [_value(row["right"])], [self.say("yes" if row["matters"] else "no")]]
-            for row in rows
-        ]
-        yield Grid(header, lines)
-
-    def _key_data(self, rows: Sequence[JsonObject], findings: Sequence[JsonObject]) -> Iterator[Block]:
-        if not rows:
-            return
-        yield Heading(2, self.say("key_data"))
-        yield from (Paragraph([finding["text"][self.language]]) for finding in findings if finding["code"] == "prompts_only")
-        kinds = {"equal": "good", "differs": "bad"}
-        lines: list[list[Line]] = []
-        for row in rows:
-            first = row.get("first") or {}
-            known = [name for name in ("step", "rank") if first.get(name) is not None]
-            place = self.say("comma").join(self.say(f"{name}_number", number=first[name]) for name in known)
-            lines.append([[Code(str(row["key"]))], [Mark(self.say(row["state"]), kinds.get(row["state"], "quiet"))], [place or "–"]])
-        yield Grid([self.say("key"), self.say("state"), self.say("first")], lines)
 
     def _part_row(self, part: FinishedPart) -> list[Line]:
         row = part.row
@@ -365,12 +318,3 @@ def _kind(origin: JsonObject) -> str:
     """Inputs that were not compared are not said to agree."""
     inputs = origin.get("inputs")
     return f"kind_{origin['kind']}" + ("" if inputs in (None, "agree") else f"_{inputs}")
-
-
-def _float(value: Any) -> float | None:
-    """A number of a document, where NaN and infinities are words."""
-    return None if value is None else float(value)
-
-
-def _value(value: Any) -> str:
-    return "–" if value is None else str(value)

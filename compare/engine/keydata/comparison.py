@@ -284,16 +284,6 @@ def _steps(key: KeyComparison) -> set[int]:
     return {pair.place[0] for pair in key.differing}
 
 
-def series(key: KeyComparison) -> Mapping[int, float]:
-    """The largest |left − right| of each step that was compared by values; Inf where an infinity stands against a number."""
-    found: dict[int, float] = {}
-    for pair in key.pairs:
-        if pair.numbers is not None:
-            numbers = pair.masked or pair.numbers
-            found[pair.place[0]] = max(found.get(pair.place[0], 0.0), numbers.max_abs)
-    return found
-
-
 def was_compared(pair: TablePair) -> bool:
     """Whether both sides hold the table and its numbers, or at least its statistics, were compared."""
     return pair.evidence != "none"

@@ -115,9 +115,10 @@ export interface Drift {
   readonly key: string | null;
   readonly stage: string | null;
   readonly steps: readonly number[];
+  /** null: the step differs and no number says by how much. */
   readonly values: readonly (Num | null)[];
-  readonly measure: "max_abs" | "norm_rel";
-  readonly kind: "none" | "from_start" | "growing" | "late";
+  readonly measure: "max_abs" | "norm_rel" | "mean_abs";
+  readonly kind: "none" | "from_start" | "growing" | "late" | "at_times";
   readonly text: Bilingual;
 }
 

@@ -13,14 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compare.engine.exports.blocks import Grid, Heading
 from compare.engine.exports.finished import from_memory
 from compare.engine.exports.html import html
 from compare.engine.exports.markdown import markdown
 from compare.engine.exports.report import report
-from compare.engine.exports.words import LANGUAGES, Language
+from compare.engine.exports.words import LANGUAGES, Language, word
 from compare.engine.options import Options
 from compare.engine.pipeline import compare_paths
 from tests.engine.build import call, corpus, tensor, write
+from tests.engine.keydata.trees import write as write_tables
 
 DOWN = ("q2_train_stat", "q2_infer_down2_stat")
 
@@ -167,3 +169,28 @@ def test_the_verdict_is_not_said_twice_in_a_row() -> None:
     for language, twice in (("en", r"Consistent\W+Consistent"), ("zh", r"一致[*\s]+(两侧)?一致")):
         text = markdown(report(from_memory(corpus("q2_train_stat", "q2_infer_stat")), language))
         assert not re.search(twice, text)
+
+
+@pytest.mark.parametrize(
+    ("language", "drift", "sentence"),
+    [
+        ("en", "Drift over the steps", "nothing before step 1, then 0.5"),
+        ("zh", "随步数的变化", "第 1 步之前没有，之后为 0.5"),
+    ],
+)
+def test_a_run_of_key_data_alone_shows_its_drift_and_no_empty_table_of_parts(
+    language: Language, drift: str, sentence: str, tmp_path: Path
+) -> None:
+    tree = {("loss", step, 0, 0): np.array([0.5], np.float32) for step in range(2)}
+    sides = [
+        write_tables(tree, tmp_path / "left"),
+        write_tables({**tree, ("loss", 1, 0, 0): np.array([1.0], np.float32)}, tmp_path / "right"),
+    ]
+    finished = from_memory(compare_paths([sides[0]], [sides[1]], Options()))
+    blocks = report(finished, language)
+    headings = [block.text for block in blocks if isinstance(block, Heading)]
+    assert drift in headings
+    assert word("parts", language) not in headings
+    assert all(block.rows for block in blocks if isinstance(block, Grid))
+    assert sentence in markdown(blocks)
+    assert word("checks_of", language, side=word("left", language), holding=1, count=1) in markdown(blocks)
