@@ -158,6 +158,19 @@ def test_an_option_that_the_server_does_not_take_says_so(run, live_stack, option
     assert option.split("=")[0] in result.said.splitlines()[-1]
 
 
+def test_two_large_logs_are_sent_as_their_configurations_and_compared(run, live_stack, tmp_path):
+    progress = "(TaskRunner pid=7) step:1 - actor/loss:0.25\n" * 100_000
+    for name, nodes in (("left.log", 1), ("right.txt", 2)):
+        printed = "(TaskRunner pid=7) {'actor_rollout_ref': {'actor': {'ppo_mini_batch_size': 64}},\n(TaskRunner pid=7)  "
+        (tmp_path / name).write_text(f"{printed}'trainer': {{'nnodes': {nodes}}}}}\n{progress}")
+    with relay(port_of(live_stack)) as network:
+        result = run(tmp_path / "left.log", tmp_path / "right.txt", "--server", network.url, "--wait")
+        assert network.sent < 200_000
+    assert result.status == 3, result
+    assert result.lines[-1] == "Not comparable — no dumps, configurations alone: 1 setting differs, it does not matter"
+    assert "left.log: 524.3 kB of 4.4 MB: its beginning and the configuration in it" in result.said
+
+
 def test_what_the_server_holds_is_not_sent_again(run, live_stack, tmp_path):
     folder = heavy(tmp_path / "train", 4)
     with relay(port_of(live_stack)) as network:

@@ -118,15 +118,28 @@ describe("the page of an RL run", () => {
       text: { en: "ppo_mini_batch_size not set", zh: "未设置 ppo_mini_batch_size" },
     } as const;
     setup(loopVerdict({ preconditions: [{ code: "mini_batch_num", text, wanted, left: known, right: unknown }] }));
-    const row = () => within(screen.getByRole("region", { name: /training with inference|训练与推理/ })).getAllByRole("row")[1];
-    expect([...(row()?.children ?? [])].map(({ textContent }) => textContent)).toEqual([
+    const section = () => within(screen.getByRole("region", { name: /training with inference|训练与推理/ }));
+    const [, row] = section().getAllByRole("row");
+    expect([...(row?.children ?? [])].map(({ textContent }) => textContent)).toEqual([
       `Batcheswanted: ${wanted}`,
-      " fails train_batch_size 256 / ppo_mini_batch_size 64 = 4, wanted 1",
-      " not known ppo_mini_batch_size not set",
+      " fails 4",
+      " not known ",
     ]);
+    const said = () =>
+      section()
+        .getAllByRole("listitem")
+        .map(({ textContent }) => textContent);
+    expect(said()).toEqual(["run-a:  train_batch_size 256 / ppo_mini_batch_size 64 = 4, wanted 1", "run-b:  ppo_mini_batch_size not set"]);
     act(() => setLanguage("zh"));
-    expect(row()?.textContent).toContain("train_batch_size 256 / ppo_mini_batch_size 64 = 4，应为 1");
-    expect(row()?.textContent).toContain("未设置 ppo_mini_batch_size");
+    expect(said()).toEqual(["run-a:  train_batch_size 256 / ppo_mini_batch_size 64 = 4，应为 1", "run-b:  未设置 ppo_mini_batch_size"]);
+  });
+
+  it("says an equation once where both sides come to the same", () => {
+    const text = { en: "a 1, wanted 2", zh: "a 1，应为 2" };
+    const side = { state: "failed", path: "a", value: 1, text } as const;
+    setup(loopVerdict({ preconditions: [{ code: "c", text, wanted: "a = 2", left: side, right: side }] }));
+    const section = within(screen.getByRole("region", { name: "What comparing training with inference needs" }));
+    expect(section.getAllByRole("listitem").map(({ textContent }) => textContent)).toEqual(["run-a:  run-b:  a 1, wanted 2"]);
   });
 
   it("says at the tables of a run that read the prompts alone what a 0 there means, once", () => {

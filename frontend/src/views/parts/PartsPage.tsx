@@ -130,7 +130,7 @@ export function PartsPage({ comparison, verdict, slug, from }: Props) {
       <RunLegend
         states={states}
         first={first === null ? null : t.loop.legend.first}
-        line={t.loop.legend.identical(format.count(identical), format.count(verdict.parts.length))}
+        line={verdict.parts.length === 0 ? "" : t.loop.legend.identical(format.count(identical), format.count(verdict.parts.length))}
       />
     </div>
   );

@@ -1,11 +1,14 @@
 import { Check, Minus, X } from "lucide-react";
-import { useState } from "react";
+import { Fragment, useState } from "react";
 import type { Precondition, PreconditionSide } from "../../api/run-verdict";
 import { useI18n } from "../../i18n";
 import { Button } from "../../ui/button";
 import { SideMark } from "../../ui/side";
+import { Breakable } from "./Breakable";
 import { valueText } from "./run-words";
 import styles from "./tables.module.css";
+
+const SIDES = ["left", "right"] as const;
 
 /** What two dumps need to be comparable, with what each configuration says: those that fail first, those that hold on request. */
 export function Preconditions({
@@ -28,7 +31,7 @@ export function Preconditions({
   const unknown = sorted.filter((one) => rank(one) === 3).length;
   const shown = all ? sorted : sorted.filter((one) => rank(one) < 2);
   // Nothing to compare side by side where no configuration says anything.
-  const sides = shown.length === 0 ? [] : (["left", "right"] as const);
+  const sides = shown.length === 0 ? [] : SIDES;
   return (
     <section className={styles.section} aria-label={words.title}>
       <table className={styles.table}>
@@ -46,17 +49,20 @@ export function Preconditions({
         </thead>
         <tbody>
           {shown.map((one) => (
-            <tr key={one.code}>
-              <th scope="row" className={styles.sentence}>
-                {one.text[language]}
-                <span className={styles.why}>{words.wanted(one.wanted)}</span>
-              </th>
-              {(["left", "right"] as const).map((side) => (
-                <td key={side}>
-                  <SideState state={one[side]} />
-                </td>
-              ))}
-            </tr>
+            <Fragment key={one.code}>
+              <tr>
+                <th scope="row" className={styles.sentence}>
+                  {one.text[language]}
+                  <span className={styles.why}>{words.wanted(one.wanted)}</span>
+                </th>
+                {SIDES.map((side) => (
+                  <td key={side}>
+                    <SideState state={one[side]} />
+                  </td>
+                ))}
+              </tr>
+              <Equations precondition={one} names={names} />
+            </Fragment>
           ))}
         </tbody>
       </table>
@@ -73,17 +79,43 @@ export function Preconditions({
   );
 }
 
-function SideState({ state: { state, path, value, text } }: { state: PreconditionSide }) {
-  const { t, language } = useI18n();
+/** How a side's value comes about, with the numbers put in, or why there is none: wider than a column, and once where both say the same. */
+function Equations({ precondition, names }: { precondition: Precondition; names: Record<"left" | "right", string> }) {
+  const { language } = useI18n();
+  const texts = new Map<string, ("left" | "right")[]>();
+  for (const side of SIDES) {
+    const text = precondition[side].text?.[language];
+    if (text !== undefined) texts.set(text, [...(texts.get(text) ?? []), side]);
+  }
+  if (texts.size === 0) return null;
+  return (
+    <tr className={styles.equations}>
+      <td colSpan={3}>
+        <ul>
+          {[...texts].map(([text, sides]) => (
+            <li key={text}>
+              {sides.map((side) => (
+                <Fragment key={side}>
+                  <SideMark side={side} />
+                  <span className="visually-hidden">{names[side]}: </span>{" "}
+                </Fragment>
+              ))}
+              <Breakable name={text} />
+            </li>
+          ))}
+        </ul>
+      </td>
+    </tr>
+  );
+}
+
+function SideState({ state: { state, path, value } }: { state: PreconditionSide }) {
+  const { t } = useI18n();
   const Sign = { ok: Check, failed: X, unknown: Minus }[state];
   return (
     <span className={state === "failed" ? styles.bad : styles.quiet} title={path ?? undefined}>
       <Sign size={12} strokeWidth={2} aria-hidden="true" /> <b>{t.loop.preconditions.states[state]}</b>{" "}
-      {text !== undefined ? (
-        <span className={styles.equation}>{text[language]}</span>
-      ) : path === null ? null : (
-        <span className={styles.set}>{valueText(value)}</span>
-      )}
+      {path === null || state === "unknown" ? null : <span className={styles.set}>{valueText(value)}</span>}
     </span>
   );
 }
