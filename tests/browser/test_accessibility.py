@@ -87,7 +87,7 @@ def test_the_tree_is_a_named_treegrid_that_tells_levels_places_and_roles(visit: 
     expect(row).to_have_attribute("aria-selected", "true")
     expect(grid).to_have_attribute("aria-activedescendant", str(row.get_attribute("id")))
     assert int(str(grid.get_attribute("aria-rowcount"))) == len(bench.rows()) + 1
-    expect(page.get_by_role("img", name="189 compared pairs in execution order, 1 origins")).to_be_visible()
+    expect(page.get_by_role("img", name="189 compared pairs in execution order, 1 origin")).to_be_visible()
     # Said once when it arrives, for whoever does not see it.
     expect(page.get_by_role("status").filter(has_text="First divergence: layers.2 · mlp.down_proj")).to_be_attached()
 

@@ -156,7 +156,7 @@ def test_the_walkthrough_is_consistent_and_shows_what_pairing_by_name_would_have
     assert as_number(layers[1][7]["text"]) == 0
     assert as_number(layers[23][7]["text"]) == pytest.approx(0.003, abs=0.0001)
     tells_of_the_residual_stream(bench, document, "en")
-    expect(page.get_by_text("0 of 1,092 pairs diverged")).to_be_visible()
+    expect(page.get_by_text("0 of 1,089 pairs diverged")).to_be_visible()
 
 
 def shows_the_layers(bench: Workbench, document: dict[str, Any]) -> list[list[dict[str, str]]]:

@@ -80,6 +80,23 @@ def test_nothing_scrolls_sideways_and_nothing_is_cut_off_without_a_way_to_read_i
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.parametrize("locale", ["en-GB", "zh-CN"])
+def test_no_number_is_cut_and_no_screen_left_empty_on_a_phone(locale: str, visit: Visit, compared: dict[str, str]) -> None:
+    page = opened(visit, compared, "down2", locale=locale, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    tabs = page.locator("main nav button")
+    tabs.nth(3).tap()
+    expect(page.locator("section[data-node]").get_by_role("table").first).to_be_visible()
+    assert page.evaluate(CUT_NUMBERS) == []
+    tabs.nth(2).tap()
+    plot, origins = page.get_by_test_id("timeline").bounding_box(), page.get_by_role("region").filter(has_text="down_proj").bounding_box()
+    bar = page.locator("main nav").bounding_box()
+    assert plot is not None
+    assert origins is not None
+    assert bar is not None
+    assert plot["height"] > 400
+    assert bar["y"] - (origins["y"] + origins["height"]) < 40
+
+
 @pytest.mark.parametrize("name", ["landing", "down2", "walkthrough"])
 def test_fingers_find_targets_of_44_pixels_on_a_phone(name: str, visit: Visit, compared: dict[str, str]) -> None:
     page = opened(visit, compared, name, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)

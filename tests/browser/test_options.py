@@ -50,6 +50,19 @@ def test_a_step_is_chosen_by_keys_and_the_answer_compared_again_exactly(visit: V
     expect(bench.sentence).to_be_visible()
 
 
+def test_options_that_are_being_chosen_survive_a_phone_that_is_turned(visit: Visit, compared: dict[str, str]) -> None:
+    page = visit(f"/c/{compared['down2']}", viewport={"width": 844, "height": 600})
+    Workbench(page).arrived()
+    page.get_by_role("button", name="Options …").click()
+    exact = page.get_by_role("dialog", name="Compare again with options").get_by_role("checkbox", name=re.compile("^exact"))
+    exact.check()
+    for width, height in ((390, 844), (844, 600), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
+        expect(page.locator("main nav")).to_have_count(1 if width < 600 else 0)
+        expect(exact).to_be_visible()
+        expect(exact).to_be_checked()
+
+
 def test_sides_that_were_swapped_are_called_by_their_own_names(visit: Visit) -> None:
     page = visit("/")
     Landing(page).compare_files([CORPUS / "q2_infer_down2_stat.zip"], [CORPUS / "q2_train_stat.zip"])

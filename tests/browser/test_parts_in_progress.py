@@ -104,7 +104,7 @@ def states(page: Page) -> list[str]:
     return [state for _, state in sorted(found)]
 
 
-SO_FAR = f"Earliest so far: step 2 · {DRIFTED[0]}, layers.1 · input_layernorm — 8 of 12 parts compared; 1 earlier one failed"
+SO_FAR = f"Earliest so far: step 2 · {DRIFTED[0]}, layers.1 · input_layernorm — 8 of 12 parts compared; 1 earlier part failed"
 IN_PROGRESS = ["identical"] * 5 + ["failed"] + ["identical", "diverged", "identical", "running", "queued", "queued"]
 
 
@@ -192,7 +192,7 @@ def test_the_keyboard_reaches_a_failed_cell_and_its_button(going: Going) -> None
     assert page.evaluate("document.activeElement.ariaLabel") == f"Try this part again, step 1 · {BROKEN[0]}"
     page.keyboard.press("Enter")
     # It joins the parts that wait, while another is in hand.
-    expect(page.get_by_test_id("so-far")).to_contain_text("8 of 12 parts compared; 1 earlier one is still to be compared")
+    expect(page.get_by_test_id("so-far")).to_contain_text("8 of 12 parts compared; 1 earlier part is still to be compared")
     going.release()
     run = RunPage(page).arrived()
     assert run.said().endswith(f"; 1 part failed: {SLOW[0]} step 3")

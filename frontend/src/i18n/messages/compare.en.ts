@@ -1,3 +1,5 @@
+import { counted, verb } from "./counted";
+
 /** Words of the workbench. Counts come in as text already formatted, with the number beside them where the word depends on it. */
 
 function many(count: number, text: string, one: string, more: string): string {
@@ -24,8 +26,8 @@ export const compare = {
     inputsNotCompared: "the output differs, its inputs were not compared",
     inputsPartlyCompared: "the output differs, those of its inputs that were compared agree",
     numbers: (text: string) => `(${text})`,
-    consistentWhat: (pairs: string) => `${pairs} pairs compared, none beyond noise`,
-    identicalWhat: (pairs: string) => `all ${pairs} pairs are equal`,
+    consistentWhat: (pairs: string) => `${counted(pairs, "pair")} compared, none beyond noise`,
+    identicalWhat: (pairs: string) => (pairs === "1" ? "the one pair is equal" : `all ${pairs} pairs are equal`),
     inherit: (count: number, text: string) => `${many(count, text, "later pair inherits", "later pairs inherit")} it.`,
     noInherit: "Nothing after it differs.",
     confidence: "Confidence",
@@ -33,8 +35,9 @@ export const compare = {
     restsStatistics: (dtype: string) => `Rests on ${dtype}statistics, not on tensors: equal statistics are not equal elements.`,
     restsTensors: "Rests on the tensors themselves.",
     firstDifference: (where: string, grade: string) => `First difference of any size: ${where} (${grade}).`,
-    weightsFactTensors: (equal: string, all: string) => `${equal} of ${all} weights agree, compared as tensors or by statistics`,
-    weightsFact: (equal: string, all: string) => `the statistics of ${equal} of ${all} weights agree`,
+    weightsFactTensors: (equal: string, all: string) =>
+      `${equal} of ${counted(all, "weight")} ${verb(equal, "agrees", "agree")}, compared as tensors or by statistics`,
+    weightsFact: (equal: string, all: string) => `the statistics of ${equal} of ${counted(all, "weight")} agree`,
     likely: (cause: string) => `Likely: ${cause}`,
     notComparableWhat: "a premise failed, so no number would mean anything",
     notComparableSecond: "A premise failed, so the numbers below say nothing about the model.",
@@ -150,7 +153,7 @@ export const compare = {
     label: "Filter the tree",
     placeholder: "Filter:",
     example: "grade>noise class:RMSNorm layer:3..7",
-    rows: (shown: string, all: string) => `${shown} of ${all} rows`,
+    rows: (shown: string, all: string) => `${shown} of ${counted(all, "row")}`,
     nothing: "No row matches.",
     clear: "Clear the filter",
     removeTerm: (term: string) => `Remove ${term}`,
@@ -210,7 +213,7 @@ export const compare = {
     sectionCall: (section: string, number: string) => `${section}, call ${number}`,
     rank: (number: string) => `rank ${number}`,
     axis: "Size of the difference, logarithmic",
-    loading: (pairs: string) => `Loading the tree of ${pairs} pairs`,
+    loading: (pairs: string) => `Loading the tree of ${counted(pairs, "pair")}`,
     loadingBytes: (done: string, all: string) => `${done} of ${all}`,
     decoding: "Reading the columns",
     failed: "The tree could not be loaded.",
@@ -252,7 +255,7 @@ export const compare = {
     linkCopied: "Link copied",
     linkFailed: "The browser does not let a page copy here. The link:",
     weights: "weights",
-    order: (order: string, of: string) => `${order} of ${of}`,
+    order: (order: string, of: string) => `compared pair ${order} of ${of}`,
     orderHint: "Place among the compared pairs, in execution order",
     relations: {
       same: "same tensor",
@@ -329,7 +332,7 @@ export const compare = {
       ulps: (of: string) => `Distance in ulp, ${of}`,
       ulpsSummary: (of: string, zero: string) => `How many elements lie how many ${of} steps apart; ${zero} none at all`,
       beyond: (edge: string) => `> ${edge}`,
-      rows: (count: string, weight: boolean) => `Along ${count} rows${weight ? "" : " (tokens)"}`,
+      rows: (count: string, weight: boolean) => `Along ${counted(count, "row")}${weight ? "" : " (tokens)"}`,
       columns: (count: string, weight: boolean) => `Along ${count} columns${weight ? "" : " (channels)"}`,
       peak: (place: string, text: string) => `largest at ${place}: ${text} of RMS`,
       worst: "Furthest apart",
@@ -354,7 +357,7 @@ export const compare = {
   },
 
   checked: {
-    pairs: (text: string) => `${text} pairs, each by its own rule`,
+    pairs: (text: string) => `${counted(text, "pair")}, each by its own rule`,
     beyond: (text: string) => `${text} beyond noise`,
     grades: "equal · rounding · noise",
     incomparable: "other quantities under one name, left out",
@@ -417,7 +420,7 @@ export const compare = {
     backward: "backward →",
     /** One line of the block a line. */
     missing: (side: string) => `no backward\non ${side} side`,
-    summary: (pairs: string, origins: string) => `${pairs} compared pairs in execution order, ${origins} origins`,
+    summary: (pairs: string, origins: string) => `${counted(pairs, "compared pair")} in execution order, ${counted(origins, "origin")}`,
     order: (order: string) => `order ${order}`,
     floor: (floor: string) => `floor ${floor}`,
     clear: "Clear the stretch",
@@ -428,7 +431,7 @@ export const compare = {
     difference: "Difference",
     below: "below noise",
     worstInside: "worst inside",
-    diverged: (count: string, pairs: string) => `${count} of ${pairs} pairs diverged`,
+    diverged: (count: string, pairs: string) => `${count} of ${counted(pairs, "pair")} diverged`,
     keys: "keys",
   },
 

@@ -241,7 +241,7 @@ export const compare: CompareMessages = {
     linkCopied: "链接已复制",
     linkFailed: "浏览器不允许页面复制。链接：",
     weights: "权重",
-    order: (order, of) => `第 ${order} / ${of}`,
+    order: (order, of) => `已比较配对：第 ${order} / ${of}`,
     orderHint: "在已比较的配对中按执行顺序的位置",
     relations: {
       same: "同一张量",

@@ -1,4 +1,5 @@
 import { compare } from "./compare.en";
+import { counted } from "./counted";
 import { exports, mapping } from "./exports.en";
 import { loop } from "./loop.en";
 import { options } from "./options.en";
@@ -136,7 +137,7 @@ export const en = {
     progress: (percent: string, done: string, all: string) => `${percent} · ${done} of ${all}`,
     speed: (speed: string) => `${speed}/s`,
     left: (duration: string) => `${duration} left`,
-    files: (done: string, all: string) => `${done} of ${all} files`,
+    files: (done: string, all: string) => `${done} of ${counted(all, "file")}`,
     paused: "Paused",
     offline: "Connection lost, trying again",
     offlineIn: (duration: string) => `Connection lost, trying again in ${duration}`,
@@ -144,7 +145,7 @@ export const en = {
     lookingThroughLogs: (read: string, of: string) => `Looking through logs for a configuration: ${read} of ${of}`,
     queued: "Sent, waiting for a worker",
     parsing: "Reading",
-    parsingNumbers: (percent: string, records: string) => `Reading · ${percent} · ${records} records`,
+    parsingNumbers: (percent: string, records: string) => `Reading · ${percent} · ${counted(records, "record")}`,
     parsingPercent: (percent: string) => `Reading · ${percent}`,
     ready: "Ready",
     failed: "Cannot be read",
@@ -276,11 +277,11 @@ export const en = {
     progress: "Progress",
     numbers: {
       bytes: (done: string, all: string) => `${done} of ${all}`,
-      records: (text: string) => `${text} records`,
-      recordsOf: (done: string, all: string) => `${done} of ${all} records`,
-      pairs: (text: string) => `${text} pairs`,
-      pairsOf: (done: string, all: string) => `${done} of ${all} pairs`,
-      partsOf: (done: string, all: string, running: string) => `${done} of ${all} parts done, ${running} in progress`,
+      records: (text: string) => counted(text, "record"),
+      recordsOf: (done: string, all: string) => `${done} of ${counted(all, "record")}`,
+      pairs: (text: string) => counted(text, "pair"),
+      pairsOf: (done: string, all: string) => `${done} of ${counted(all, "pair")}`,
+      partsOf: (done: string, all: string, running: string) => `${done} of ${counted(all, "part")} done, ${running} in progress`,
     },
     cancel: "Cancel the comparison",
     cancelling: "Cancelling",

@@ -4,5 +4,5 @@ export const errors: Record<string, string> = {
   folder_unreadable: "The browser could not read what was dropped: {detail}. Drop it again, or choose the files instead.",
   folder_empty: "There is no file in the folder. Drop the folder that holds dump.json, or an archive of it.",
   nothing_to_send:
-    "Among {files} files in {name} there is no dump.json, no archive, and no log with a configuration that verl printed. Drop the folder that msprobe wrote, a .zip, .tar or .tar.gz of it, or a dump.json.",
+    "No dump.json, no archive, and no log with a configuration that verl printed, in {name} (files looked at: {files}). Drop the folder that msprobe wrote, a .zip, .tar or .tar.gz of it, or a dump.json.",
 };

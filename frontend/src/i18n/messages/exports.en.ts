@@ -1,3 +1,5 @@
+import { counted } from "./counted";
+
 /** Words of the export menu, and of mapping by hand. Counts come with their text already formatted. */
 
 function many(count: number, text: string, one: string, more: string): string {
@@ -24,7 +26,7 @@ export const exports = {
     "verdict.json": "JSON document",
   } as Record<string, string>,
   making: "being made …",
-  makingRows: (rows: string) => `being made, ${rows} rows`,
+  makingRows: (rows: string) => `being made, ${counted(rows, "row")}`,
   ready: "downloaded",
   saved: (name: string) => `${name} downloaded`,
   failed: (sentence: string) => `Not made: ${sentence}`,

@@ -1,3 +1,5 @@
+import { counted, verb } from "./counted";
+
 /** Words of the page of an RL run: key data, settings, drift, stages. Counts come in as text already formatted. */
 
 export const loop = {
@@ -17,16 +19,16 @@ export const loop = {
   pipeline: {
     title: "Key data",
     note: "in pipeline order, compared bit for bit",
-    before: (step: string, keys: string) => `before step ${step}: all ${keys} equal`,
-    allEqual: (keys: string) => `all ${keys} equal at every step`,
-    equalOf: (equal: string, all: string) => `${equal} of ${all} tables`,
+    before: (step: string, keys: string) => `before step ${step}: ${keys === "1" ? "the one key" : `all ${keys}`} equal`,
+    allEqual: (keys: string) => `${keys === "1" ? "the one key" : `all ${keys}`} equal at every step`,
+    equalOf: (equal: string, all: string) => `${equal} of ${counted(all, "table")}`,
     differs: (count: string, all: string) => `differs, ${count} of ${all}`,
     onlyIn: (name: string) => `only in ${name}`,
     first: (place: string) => `first: ${place}`,
     from: (key: string) => `from ${key}`,
-    differOf: (count: string, all: string) => `${count} of ${all} tables differ`,
+    differOf: (count: string, all: string) => `${count} of ${counted(all, "table")} ${verb(count, "differs", "differ")}`,
     firstOfAll: "the first that differs",
-    copies: (count: string) => `the same on ${count} ranks`,
+    copies: (count: string) => `the same on ${counted(count, "rank")}`,
     node: (key: string, state: string, detail: string) => `${key}: ${state}, ${detail}`,
     comparing: "being compared; they do not wait for the parts",
     failed: "They could not be compared.",
@@ -57,7 +59,7 @@ export const loop = {
     inside: "inside it,",
     partsFirst: "parts first",
     quiet: "Inside its part nothing stands out.",
-    ranks: (bad: string, all: string) => `${bad} of ${all} ranks diverge`,
+    ranks: (bad: string, all: string) => `${bad} of ${counted(all, "rank")} ${verb(bad, "diverges", "diverge")}`,
     cause: "Likely cause:",
     or: "; or ",
     score: (score: string) => `(${score})`,
@@ -85,7 +87,7 @@ export const loop = {
   checks: {
     title: "Self-checks",
     note: "each run alone",
-    failed: (failed: string, all: string) => `${failed} of ${all} tables`,
+    failed: (failed: string, all: string) => `${failed} of ${counted(all, "table")}`,
     worst: (value: string) => `worst ${value}`,
     holding: (count: number, text: string) => `${text} ${count === 1 ? "check holds" : "checks hold"}`,
     state: { ok: "holds", failed: "fails" },
@@ -120,7 +122,7 @@ export const loop = {
     notComparable: "not comparable",
     failed: "failed",
     waiting: "still to come",
-    identical: (count: string, all: string) => `${count} of ${all} parts identical`,
+    identical: (count: string, all: string) => `${count} of ${counted(all, "part")} identical`,
     keys: "keys",
   },
   key: {
@@ -158,7 +160,7 @@ export const loop = {
     cropped: "shapes differ: the numbers are of what both have",
     statistics: "statistics only",
     aligned: (place: string) => `aligned by content with ${place} on the right`,
-    masked: (count: string) => `Within the response's length (${count} values):`,
+    masked: (count: string) => `Within the response's length (${counted(count, "value")}):`,
     sameShare: (share: string) => `${share} same`,
     maxAbs: (value: string) => `largest difference ${value}`,
     nan: (left: string, right: string, both: string) => `NaN: ${left} left, ${right} right, ${both} at the same place`,
@@ -187,8 +189,9 @@ export const loop = {
     pictureOther: "Difference by place",
     pictureNote: (key: string, row: string) => `${key}, row ${row}, log scale`,
     tokensNote: (key: string, row: string) => `${key}, row ${row}: a line is a token that differs`,
-    pictureLabel: (differing: string, all: string, first: string) => `${differing} of ${all} places differ, the first at ${first}`,
-    pictureNone: (all: string) => `None of ${all} places differs`,
+    pictureLabel: (differing: string, all: string, first: string) =>
+      `${differing} of ${counted(all, "place")} ${verb(differing, "differs", "differ")}, the first at ${first}`,
+    pictureNone: (all: string) => (all === "1" ? "The one place does not differ" : `None of ${all} places differs`),
     equal: "All values shown are equal.",
   },
 };

@@ -1,8 +1,6 @@
-/** Words of the page of a run verdict: several steps or stages. Counts come in as text already formatted. */
+import { counted, verb } from "./counted";
 
-function many(count: number, text: string, one: string, more: string): string {
-  return `${text} ${count === 1 ? one : more}`;
-}
+/** Words of the page of a run verdict: several steps or stages. Counts come in as text already formatted. */
 
 export const parts = {
   step: (step: string) => `step ${step}`,
@@ -38,7 +36,7 @@ export const parts = {
   },
   retryParts: (count: number, text: string) => `Compare ${text} failed ${count === 1 ? "part" : "parts"} again`,
   retryPart: "Try this part again",
-  soFar: (done: string, all: string, count: number) => `${done} of ${all} ${count === 1 ? "part" : "parts"} done; those can be opened now`,
+  soFar: (done: string, all: string) => `${done} of ${counted(all, "part")} done; those can be opened now`,
   provisional: {
     label: "So far",
     chip: "provisional",
@@ -48,10 +46,10 @@ export const parts = {
     none: "No divergence so far",
     first: "earliest so far",
     earliest: (place: string) => `Earliest so far: ${place}`,
-    compared: (done: string, all: string, count: number) => `${done} of ${all} ${count === 1 ? "part" : "parts"} compared`,
-    earlierOpen: (count: number, text: string) => `${text} earlier ${count === 1 ? "one is" : "ones are"} still to be compared`,
-    earlierFailed: (count: number, text: string) => `${text} earlier ${count === 1 ? "one" : "ones"} failed`,
-    earlierAgree: "all earlier ones agree",
+    compared: (done: string, all: string) => `${done} of ${counted(all, "part")} compared`,
+    earlierOpen: (text: string) => `${counted(text, "earlier part")} ${verb(text, "is", "are")} still to be compared`,
+    earlierFailed: (text: string) => `${counted(text, "earlier part")} failed`,
+    earlierAgree: "all earlier parts agree",
     running: (text: string) => `${text} being compared`,
     waiting: (text: string) => `${text} waiting`,
     progress: "Parts compared",
@@ -72,7 +70,7 @@ export const parts = {
   quietReason: "Nothing beyond noise.",
   firstDifference: (where: string, grade: string) => `Nothing beyond noise; first difference of any size: ${where} (${grade}).`,
   counts: {
-    diverged: (count: number, text: string, all: string) => `${text} of ${all} parts ${count === 1 ? "diverges" : "diverge"}`,
+    diverged: (_count: number, text: string, all: string) => `${text} of ${counted(all, "part")} ${verb(text, "diverges", "diverge")}`,
     consistent: (_count: number, text: string) => `${text} consistent`,
     identical: (_count: number, text: string) => `${text} identical`,
     not_comparable: (_count: number, text: string) => `${text} not comparable`,
@@ -82,7 +80,7 @@ export const parts = {
   },
   openFirst: "Open the first divergence",
   list: "Parts",
-  count: (count: number, text: string) => many(count, text, "part", "parts"),
+  count: (_count: number, text: string) => counted(text, "part"),
   more: (next: string, left: string) => `Show ${next} more of ${left}`,
   show: "Which parts",
   all: (text: string) => `All ${text}`,

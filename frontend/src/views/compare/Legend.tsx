@@ -48,7 +48,9 @@ export function Legend({ verdict }: { verdict: PartVerdict }) {
           {text.toLowerCase()}
         </span>
       ))}
-      <span className={styles.end}>{words.diverged(format.count(verdict.counts.diverged), format.count(verdict.counts.pairs))}</span>
+      <span className={styles.end}>
+        {words.diverged(format.count(verdict.counts.diverged), format.count(verdict.counts.pairs - verdict.counts.incomparable))}
+      </span>
       <button type="button" className={styles.keys} onClick={openKeys}>
         <kbd>?</kbd> {words.keys}
       </button>

@@ -31,6 +31,8 @@ interface Props {
   brush: readonly [number, number] | null;
   sides: { readonly left: string; readonly right: string };
   compact: boolean;
+  /** It has the page to itself: the plot takes what height there is. */
+  tall?: boolean;
   onSelect: (row: Row) => void;
   onBrush: (brush: readonly [number, number] | null) => void;
 }
@@ -93,7 +95,7 @@ export function Timeline(props: Props) {
   };
   const compared = index?.tree.compared ?? 0;
   return (
-    <section className={styles.timeline} aria-label={words.label}>
+    <section className={styles.timeline} data-tall={props.tall} aria-label={words.label}>
       <h2 className={styles.title} data-aside={crowded(scene) ? "" : undefined}>
         {compact ? words.titleShort : words.title}
       </h2>

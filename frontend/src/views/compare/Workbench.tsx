@@ -16,7 +16,7 @@ import type { ViewTab } from "../../url-state";
 import { flushViewState } from "../../use-view-state";
 import { ExportMenu } from "../export/ExportMenu";
 import { type Matching, MatchPanel, matchChoices } from "../mapping/MatchPanel";
-import { CompareAgain } from "../options/CompareAgain";
+import { useCompareAgain } from "../options/CompareAgain";
 import { Detail } from "./Detail";
 import { Graph } from "./Graph";
 import { LayersTable } from "./LayersTable";
@@ -109,13 +109,15 @@ function PartWorkbench({ comparison, verdict, slug, part, done }: BenchOf & { co
       brush={view.brush}
       sides={bench.sides}
       compact={phone}
+      tall={phone && tab === "timeline"}
       onSelect={actions.goTo}
       onBrush={actions.setBrush}
     />
   );
+  const again = useCompareAgain(comparison, slug);
   const exportMenu = (
     <>
-      <CompareAgain comparison={comparison} slug={slug} />
+      {again.button}
       <ExportMenu slug={slug} keyData={false} done={comparison.state === "done"} open={exporting} onOpenChange={setExporting}>
         <Button>{t.exports.open}</Button>
       </ExportMenu>
@@ -155,44 +157,18 @@ function PartWorkbench({ comparison, verdict, slug, part, done }: BenchOf & { co
   const side =
     verdict.verdict === "not_comparable" ? <NotComparable verdict={verdict}>{selected === NO_ROW ? null : detail}</NotComparable> : detail;
 
-  if (phone) {
-    return (
-      <div ref={root} className={styles.phone} data-tab={tab}>
-        <div className={styles.phoneBody}>
-          {tab === "verdict" ? (
-            <>
-              {verdictBlock}
-              {timeline}
-              {origins}
-              {side}
-            </>
-          ) : tab === "timeline" ? (
-            <>
-              {timeline}
-              {origins}
-            </>
-          ) : tab === "detail" ? (
-            side
-          ) : (
-            body
-          )}
-        </div>
-        <nav className={styles.phoneTabs} aria-label={words.tabs.label}>
-          {(["verdict", "tree", "timeline", "detail"] as const).map((name) => (
-            <button
-              key={name}
-              type="button"
-              aria-current={tab === name || (name === "tree" && tab === "layers") ? "page" : undefined}
-              onClick={() => bench.setTab(name)}
-            >
-              {words.tabs[name]}
-            </button>
-          ))}
-        </nav>
+  const page = phone ? (
+    <div ref={root} className={styles.phone} data-tab={tab}>
+      <div className={styles.phoneBody}>
+        {tab === "verdict" ? verdictBlock : null}
+        {tab === "verdict" || tab === "timeline" ? timeline : null}
+        {tab === "verdict" || tab === "timeline" ? origins : null}
+        {tab === "verdict" || tab === "detail" ? side : null}
+        {tab === "tree" || tab === "layers" ? body : null}
       </div>
-    );
-  }
-  return (
+      <PhoneTabs bench={bench} />
+    </div>
+  ) : (
     <div ref={root} className={styles.workbench}>
       {verdictBlock}
       <div className={styles.columns}>
@@ -207,6 +183,31 @@ function PartWorkbench({ comparison, verdict, slug, part, done }: BenchOf & { co
       {timeline}
       <Legend verdict={verdict} />
     </div>
+  );
+  return (
+    <>
+      {page}
+      {again.dialog}
+    </>
+  );
+}
+
+function PhoneTabs({ bench: { tab, setTab } }: { bench: Bench }) {
+  const { t } = useI18n();
+  const words = t.compare.tabs;
+  return (
+    <nav className={styles.phoneTabs} aria-label={words.label}>
+      {(["verdict", "tree", "timeline", "detail"] as const).map((name) => (
+        <button
+          key={name}
+          type="button"
+          aria-current={tab === name || (name === "tree" && tab === "layers") ? "page" : undefined}
+          onClick={() => setTab(name)}
+        >
+          {words[name]}
+        </button>
+      ))}
+    </nav>
   );
 }
 

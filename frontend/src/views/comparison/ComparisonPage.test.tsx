@@ -190,7 +190,7 @@ describe("a comparison of several steps and stages", () => {
       ],
     });
     await screen.findByRole("heading", {
-      name: "Earliest so far: step 3 · update — 2 of 4 parts compared; 1 earlier one is still to be compared",
+      name: "Earliest so far: step 3 · update — 2 of 4 parts compared; 1 earlier part is still to be compared",
     });
     expect(screen.getByText("provisional")).toBeTruthy();
     expect(screen.getByText("1 being compared · 1 failed · a part that is still to come may part earlier")).toBeTruthy();

@@ -133,7 +133,7 @@ describe("the tables of a key", () => {
       "2padding|NaN|NaN|0|0",
     ]);
     expect(asked).toEqual(["3/", "3/tables/1/?row=0&from=0"]);
-    expect(screen.getByRole("img", { name: "1 of 3 places differ, the first at 1" })).toBeTruthy();
+    expect(screen.getByRole("img", { name: "1 of 3 places differs, the first at 1" })).toBeTruthy();
   });
 
   it("show tokens as their ids", async () => {

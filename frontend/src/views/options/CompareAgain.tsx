@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { useState } from "react";
+import { type ReactNode, useState } from "react";
 import { useLocation } from "wouter";
 import { createComparison, isOver } from "../../api/queries";
 import type { Comparison } from "../../api/types";
@@ -19,25 +19,39 @@ interface Props {
   slug: string;
 }
 
-/** Begins another comparison of the same two runs with other options. Not there for who only looks, nor while this one is at work. */
-export function CompareAgain({ comparison, slug }: Props) {
+/**
+ * Begins another comparison of the same two runs with other options. Not there for who only looks, nor while this one is at work. The dialog
+ * has a place of its own: the button may move to another place of the page, as on the way to a phone's width, and what was chosen stays.
+ */
+export function useCompareAgain(comparison: Comparison, slug: string): { button: ReactNode; dialog: ReactNode } {
   const { t } = useI18n();
   const [open, setOpen] = useState(false);
   const { left, right } = comparison;
   const can = !comparison.read_only && left.id !== null && right.id !== null && isOver(comparison);
   const title = t.options.again;
   useCommands(can ? [{ id: "compare-again", title, group: "page", run: () => setOpen(true) }] : []);
-  if (!can || left.id === null || right.id === null) return null;
-  return (
-    <>
+  if (!can || left.id === null || right.id === null) return { button: null, dialog: null };
+  return {
+    button: (
       <Button title={title} onClick={() => setOpen(true)}>
         {t.options.open}
       </Button>
-      {open ? (
-        <Dialog label={title} onClose={() => setOpen(false)} className={styles.dialog}>
-          <AgainForm comparison={comparison} slug={slug} runs={[left.id, right.id]} onClose={() => setOpen(false)} />
-        </Dialog>
-      ) : null}
+    ),
+    dialog: open ? (
+      <Dialog label={title} onClose={() => setOpen(false)} className={styles.dialog}>
+        <AgainForm comparison={comparison} slug={slug} runs={[left.id, right.id]} onClose={() => setOpen(false)} />
+      </Dialog>
+    ) : null,
+  };
+}
+
+/** The button with its dialog, where the button has one place. */
+export function CompareAgain({ comparison, slug }: Props) {
+  const { button, dialog } = useCompareAgain(comparison, slug);
+  return (
+    <>
+      {button}
+      {dialog}
     </>
   );
 }

@@ -77,6 +77,7 @@ export function PartsPage({ comparison, verdict, slug, from }: Props) {
     <div className={styles.page}>
       <RunVerdictBlock
         verdict={verdict}
+        retry={<RetryParts slug={slug} comparison={comparison} look="link" />}
         actions={
           <>
             {first === null ? null : (
@@ -84,7 +85,6 @@ export function PartsPage({ comparison, verdict, slug, from }: Props) {
                 {t.parts.openFirst}
               </Button>
             )}
-            <RetryParts slug={slug} comparison={comparison} />
             <CompareAgain comparison={comparison} slug={slug} />
             <ExportMenu
               slug={slug}

@@ -78,7 +78,7 @@ export function PartsSoFar({ comparison, slug, from, ended }: Props) {
       <RunLegend
         states={states}
         first={first === null ? null : first.word}
-        line={t.parts.soFar(format.count(known.done), format.count(known.all), known.all)}
+        line={t.parts.soFar(format.count(known.done), format.count(known.all))}
       />
     </div>
   );

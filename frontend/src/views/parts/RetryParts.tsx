@@ -6,7 +6,7 @@ import { errorSentence } from "../../i18n/errors";
 import { Button } from "../../ui/button";
 
 /** Compares the parts that failed again; those that came out are not repeated. Nothing where none failed, or while others still run. */
-export function RetryParts({ slug, comparison }: { slug: string; comparison: Comparison }) {
+export function RetryParts({ slug, comparison, look = "plain" }: { slug: string; comparison: Comparison; look?: "plain" | "link" }) {
   const { t, language, format } = useI18n();
   const queries = useQueryClient();
   const retry = useMutation({ mutationFn: () => retryComparison(queries, slug) });
@@ -14,7 +14,7 @@ export function RetryParts({ slug, comparison }: { slug: string; comparison: Com
   if (failed === 0 || comparison.read_only || comparison.state !== "done") return null;
   return (
     <>
-      <Button aria-disabled={retry.isPending || undefined} onClick={() => retry.mutate()}>
+      <Button look={look} aria-disabled={retry.isPending || undefined} onClick={() => retry.mutate()}>
         {retry.isPending ? t.comparison.retrying : t.parts.retryParts(failed, format.count(failed))}
       </Button>
       {retry.error === null ? null : <span role="alert">{errorSentence(retry.error, language)}</span>}

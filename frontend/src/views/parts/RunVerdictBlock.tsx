@@ -9,8 +9,15 @@ import { RunPremises } from "./RunPremises";
 import own from "./run-verdict.module.css";
 import { countsLine, runSentence } from "./words";
 
+interface Props {
+  verdict: RunVerdict;
+  /** What can be done about parts that failed, beside their count. */
+  retry: ReactNode;
+  actions: ReactNode;
+}
+
 /** The answer for the whole run, in the frame that the answer for one part has. */
-export function RunVerdictBlock({ verdict, actions }: { verdict: RunVerdict; actions: ReactNode }) {
+export function RunVerdictBlock({ verdict, retry, actions }: Props) {
   const { language, t, format } = useI18n();
   const words = t.compare.verdict;
   const { where, what } = runSentence(verdict, language, t);
@@ -19,6 +26,7 @@ export function RunVerdictBlock({ verdict, actions }: { verdict: RunVerdict; act
     <VerdictHeading sign={verdict.verdict} where={where} what={what} actions={actions} belowClass={own.below}>
       <p className={`${styles.second} ${own.second}`}>
         <span>{countsLine(verdict.parts, t, format.count)}</span>
+        {retry}
         {origin === null ? null : (
           <span className={styles.confidence}>
             {words.confidence} <b>{words.confidenceWords[origin.confidence]}</b>

@@ -73,7 +73,7 @@ export function SoFarBlock({ slug, comparison, soFar, loop }: Props) {
         aria-valuemin={0}
         aria-valuemax={all}
         aria-valuenow={done + failed}
-        aria-valuetext={[words.compared(format.count(done), format.count(all), all), ...counts].join(t.common.comma)}
+        aria-valuetext={[words.compared(format.count(done), format.count(all)), ...counts].join(t.common.comma)}
       >
         <div className={styles.done} style={{ width: `${(100 * done) / Math.max(1, all)}%` }} />
         <div className={styles.failed} style={{ width: `${(100 * failed) / Math.max(1, all)}%` }} />

@@ -129,14 +129,14 @@ export function soFarSentence(
   format: (count: number) => string,
 ): { where: string; what: string } {
   const words = t.parts.provisional;
-  const compared = words.compared(format(done), format(all), all);
+  const compared = words.compared(format(done), format(all));
   if (earliest === null) return { where: done === 0 ? words.nothing : words.none, what: compared };
   const where = words.earliest([partName(earliest, t), module].filter(Boolean).join(t.common.comma));
   const rest =
     before.open > 0
-      ? words.earlierOpen(before.open, format(before.open))
+      ? words.earlierOpen(format(before.open))
       : before.failed > 0
-        ? words.earlierFailed(before.failed, format(before.failed))
+        ? words.earlierFailed(format(before.failed))
         : before.agreeing === before.all
           ? words.earlierAgree
           : "";
