@@ -43,6 +43,7 @@ from compare.engine.parts import chosen, left_out, parts_of
 from compare.engine.publish import write_part, write_verdict
 from compare.engine.store.dumps import read_dump, write_dump
 from compare.engine.tensors import HeldTensors
+from compare.engine.token_parts import training_side
 from compare.engine.tokens import Tokens
 
 __all__ = [
@@ -379,6 +380,7 @@ def _judge(plan: Plan, part: Part, progress: Progress) -> tuple[PartVerdict, Ran
     repeated = None if plan.baseline is None else plan.baseline.tensors()
     same_baseline = plan.baseline is not None and plan.baseline.digest == left.digest  # says nothing of how well the side repeats itself
     measured: dict[tuple[int, ...], SelfNoise | None] = {}  # by the left ranks
+    train = training_side((plan.facts[0].role, plan.facts[1].role), part)
 
     def built(a: Sequence[int], b: Sequence[int]) -> Case:
         progress("align", 0.0, numbers)
@@ -390,7 +392,7 @@ def _judge(plan: Plan, part: Part, progress: Progress) -> tuple[PartVerdict, Ran
         measured[*a] = measured_self_noise(dumps[0], again, spent, progress, held) if again else None
         # A floor of statistics says nothing of elements: a baseline without tensors leaves the sides to their statistics.
         held = None if again and not all(len(dump.tensors) for dump in again) else tensors
-        asked = partial(build_case, primary=plan.primary, exact=plan.options.exact, mapping=plan.mapping, namer=plan.namer)
+        asked = partial(build_case, primary=plan.primary, exact=plan.options.exact, mapping=plan.mapping, namer=plan.namer, train=train)
         return asked(*dumps, spent=spent, watch=progress, held=held, self_noise=measured[*a])
 
     readable, unreadable = _readable(plan, part)

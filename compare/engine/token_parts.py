@@ -62,6 +62,14 @@ def by_tokens(
     return couples, _unpaired(trains, infers, found, facing, partner)
 
 
+def training_side(roles: tuple[str, str], part: Part) -> int | None:
+    """0 or 1 where a training pass stands against an inference pass; None where it does not, or nothing tells."""
+    if set(roles) == TRAIN_INFER:
+        return roles.index("train")
+    kinds = tuple(None if key is None else stage_kind(key[0]) for key in (part.left, part.right))
+    return next((train for train in (0, 1) if (kinds[train], kinds[1 - train]) in loop().train_infer), None)
+
+
 def _facing(sides: tuple[Grouped, Grouped], stages: Sequence[StagePair], roles: tuple[str, str]) -> _Facing | None:
     """None where no training stage stands against an inference stage: stages of one name or kind count their steps alike."""
     names = [list(dict.fromkeys(stage for stage, _ in side.groups)) for side in sides]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from compare.engine.pipeline import compare_paths, compare_runs, read_run, silen
 from tests.simulator import Scenario
 from tests.simulator.faults import Fault
 from tests.simulator.loop import Request, prompt, write_engine, write_training
+from tests.simulator.parallel import Layout
 from tests.simulator.train_side import TrainStyle
 
 SCENARIO = Scenario("loop", style=TrainStyle("fsdp1"))
@@ -194,3 +196,84 @@ def test_a_last_row_alone_is_not_taken_for_a_copy_of_another_chunks(train: Path,
     document = compared(train / "step0", infer)
     assert not [entry for entry in document["findings"] if "copies" in entry["code"]]
     assert document["counts"]["diverged"] == 0
+
+
+TWO_RANKS = Scenario("loop", style=TrainStyle("fsdp1"), right_layout=Layout(2))
+TWO_RANKS_FAULT = replace(TWO_RANKS, fault=FAULT.fault)
+
+
+def test_chunks_of_an_engine_on_two_ranks_are_one_pass(train: Path, tmp_path: Path) -> None:
+    """Each chunk is cut over the ranks, and each rank holds both chunks."""
+    clean = write_engine(TWO_RANKS, tmp_path / "clean", [WARM_UP, served(A, 5, 7, 1)])
+    for left, right in ((train / "step0", clean), (clean, train / "step0")):
+        document = compared(left, right)
+        assert document["verdict"] == "consistent"
+        assert [row["grade"] for row in document["layers"]].count("incomparable") == 0
+        whole = compared(train / "step0", write_engine(TWO_RANKS, tmp_path / f"whole{left.name}", [served(A, 12)]))
+        assert document["counts"]["incomparable"] <= whole["counts"]["incomparable"]
+    faulty = write_engine(TWO_RANKS_FAULT, tmp_path / "faulty", [WARM_UP, served(A, 5, 7, 1)])
+    assert compared(train / "step0", faulty)["first_divergence"]["module"] == CULPRIT
+
+
+@pytest.mark.parametrize("scenario", [SCENARIO, TWO_RANKS], ids=["one rank", "two ranks"])
+@pytest.mark.parametrize(
+    ("requests", "prefill", "decode"),
+    [
+        ([served(A, 12, 1, 1, 1)], [0], [1, 2, 3]),
+        ([WARM_UP, served(A, 12, 1, 1)], [1], [0, 2, 3]),
+        ([served(A, 5, 7, 1, 1)], [0, 1], [2, 3]),
+        ([served(B, 12, 1), served(A, 4, 4, 4, 1)], [2, 3, 4], [1, 5]),
+    ],
+    ids=["prefill and decode", "warm-up first", "chunks", "another request first"],
+)
+def test_of_many_calls_in_one_dump_the_prefill_is_compared(
+    train: Path, tmp_path: Path, scenario: Scenario, requests: list[Request], prefill: list[int], decode: list[int]
+) -> None:
+    infer = write_engine(scenario, tmp_path / "clean", requests, apart=False)
+    faulty = write_engine(replace(scenario, fault=FAULT.fault), tmp_path / "faulty", requests, apart=False)
+    for swapped in (False, True):
+        left, right = (infer, train / "step0") if swapped else (train / "step0", infer)
+        document = compared(left, right)
+        assert document["verdict"] == "consistent"
+        assert document["counts"]["diverged"] == 0
+        told = finding(document, "decode_not_compared")
+        assert told["evidence"] == {"side": "left" if swapped else "right", "calls": decode, "count": len(decode), "tokens": 1}
+        if prefill == [0]:
+            assert "calls_by_tokens" not in codes(document)
+        else:
+            assert finding(document, "calls_by_tokens")["evidence"]["calls"] == [[0, prefill]]
+        assert document["coverage"]["left"]["explained"] == document["coverage"]["left"]["records"]
+        assert document["coverage"]["right"]["explained"] == document["coverage"]["right"]["records"]
+        left, right = (faulty, train / "step0") if swapped else (train / "step0", faulty)
+        assert compared(left, right)["first_divergence"]["module"] == CULPRIT
+
+
+def test_micro_batches_meet_the_requests_that_were_served_in_another_order(tmp_path: Path) -> None:
+    """Two sequences in one training step, each a forward call; the engine had the second first."""
+    micro = replace(SCENARIO, micro_batches=2)
+    train = write_training(micro, tmp_path / "train", [A])
+    second = np.random.default_rng(micro.seed + 15485863).integers(1, 256, size=micro.tokens + 1)
+    requests = [served(second, 13, 1), served(A, 12, 1)]
+    infer = write_engine(SCENARIO, tmp_path / "infer", requests, apart=False)
+    document = compared(train, infer)
+    assert document["verdict"] == "consistent"
+    assert finding(document, "calls_by_tokens")["evidence"]["calls"] == [[1, [0]], [0, [2]]]
+    faulty = write_engine(replace(SCENARIO, fault=FAULT.fault), tmp_path / "faulty", requests, apart=False)
+    assert compared(faulty, train)["first_divergence"]["module"] == CULPRIT
+
+
+def test_calls_stay_as_they_are_where_nothing_was_fed_the_same(train: Path, tmp_path: Path) -> None:
+    infer = write_engine(SCENARIO, tmp_path, [served(B, 11, 1, 1)], apart=False)
+    document = compared(train / "step0", infer)
+    assert document["verdict"] == "not_comparable"
+    assert document["headline"]["en"] == "Not comparable — 12 against 11 tokens"
+    assert document["origins"] == []
+
+
+def test_two_runs_of_one_trainer_are_never_paired_by_tokens(tmp_path: Path) -> None:
+    """A determinism check must see that the second run was fed its batches in another order."""
+    one = write_training(SCENARIO, tmp_path / "one", [A, B])
+    other = write_training(SCENARIO, tmp_path / "other", [B, A])
+    document = compared(one, other)
+    assert steps(document) == [(0, 0), (1, 1)]
+    assert document["verdict"] == "not_comparable"

@@ -10,6 +10,7 @@ import numpy as np
 
 from tests.simulator.faults import damage_weights
 from tests.simulator.inference_side import NO_FAULT, InferenceModel
+from tests.simulator.parallel import Ranks
 from tests.simulator.precision import Array
 from tests.simulator.recorder import Recorder
 from tests.simulator.scenario import Build, Scenario
@@ -42,7 +43,8 @@ def write_engine(
     """One request after the other. `apart`: every forward pass is a step of its own, as an engine counts; else all are calls in one
     dump.json, as a trainer's range of tokens writes them."""
     for step, recorder in enumerate(_recorded(scenario, requests, apart), first):
-        recorder.write(folder / f"step{step}" / "rank0", tensors=tensors)
+        for rank, one in enumerate(recorder.ranks if isinstance(recorder, Ranks) else [recorder]):
+            one.write(folder / f"step{step}" / f"rank{rank}", tensors=tensors)
     return folder
 
 
@@ -51,17 +53,23 @@ def _recorded(scenario: Scenario, requests: Sequence[Request], apart: bool) -> I
     fault, weights, precision = scenario.fault or NO_FAULT, build.weights, build.right_precision
     if fault.is_weight:
         weights = damage_weights(weights, fault, build.size, build.family, build.precision, scenario.seed)
-    recorder = build.engine_recorder()
+    layout = scenario.right_layout
+
+    def fresh() -> Recorder:
+        one = build.engine_recorder()
+        return one if layout.ranks == 1 else Ranks(layout, build.size, build.engine_recorder, one)
+
+    recorder = fresh()
     for request in requests:
         cache: dict[int, tuple[Array, Array]] = {}
         begin = 0
         for width in request.widths:
-            model = InferenceModel(build.family, build.size, precision, weights, recorder, scenario.kernels, fault)
+            model = InferenceModel(build.family, build.size, precision, weights, recorder, scenario.kernels, fault, layout.tensor)
             model.cache = cache
             model.forward(request.tokens[begin : begin + width], np.arange(begin, begin + width))
             begin += width
             if apart:
                 yield recorder
-                recorder = build.engine_recorder()
+                recorder = fresh()
     if not apart:
         yield recorder

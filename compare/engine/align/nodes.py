@@ -11,6 +11,7 @@ import numpy as np
 from compare.engine.align.canonical import entry_of, layer_of
 from compare.engine.align.conventions import Convention, fill
 from compare.engine.align.lists import Lists
+from compare.engine.align.passes import Passes, passes_of, renumbered
 from compare.engine.align.places import Interner, Places, paths_of, places_of
 from compare.engine.align.rules import NO_RULES, AppliedRules, apply_rules
 from compare.engine.align.sequence import align_with_anchors
@@ -58,7 +59,8 @@ class Nodes:
 @dataclass(frozen=True, slots=True)
 class Sides:
     """Both dumps with the places of their records. ``same_code``: both sides follow the same convention, or neither a known one.
-    ``rules``: what a mapping file says about these two.
+    ``rules``: what a mapping file says about these two. ``passes``: which of their forward passes were fed the same, of a training side
+    against an inference side.
     """
 
     dumps: tuple[Dump, Dump]
@@ -66,20 +68,29 @@ class Sides:
     names: Interner
     layers: int
     rules: AppliedRules = NO_RULES
+    passes: Passes | None = None
 
     @property
     def same_code(self) -> bool:
         return self.places[0].convention is self.places[1].convention
 
 
-def sides_of(left: Sequence[Dump], right: Sequence[Dump], mapping: MappingRules | None = None, namer: int = 0) -> Sides:
+def sides_of(
+    left: Sequence[Dump], right: Sequence[Dump], mapping: MappingRules | None = None, namer: int = 0, train: int | None = None
+) -> Sides:
     """``left``, ``right``: the dumps of the ranks that are compared together; one each, or all of a side whose layout is another.
-    ``namer``: the side (0 left, 1 right) whose names stand for modules that only a rule of ``mapping`` brought together.
+    ``namer``: the side (0 left, 1 right) whose names stand for modules that only a rule of ``mapping`` brought together. ``train``: the
+    side that trains where the other infers.
     """
     names = Interner()
     rules = apply_rules(mapping, (paths_of(left), paths_of(right)), namer) if mapping else NO_RULES
-    places = (places_of(left, names, rules.sides[0], 0), places_of(right, names, rules.sides[1], 1))
-    return Sides((joined(left), joined(right)), places, names, max(places[0].layers, places[1].layers), rules)
+    places = [places_of(dumps, names, rules.sides[side], side) for side, dumps in enumerate((left, right))]
+    passes = None if train is None else passes_of((left, right), train)
+    if passes is not None and not passes.by_number:
+        infer, most = 1 - passes.train, int(places[passes.train].call.max(initial=-1)) + 1
+        places[infer] = renumbered((left, right)[infer], places[infer], passes, most)
+    layers = max(places[0].layers, places[1].layers)
+    return Sides((joined(left), joined(right)), (places[0], places[1]), names, layers, rules, passes)
 
 
 def nodes_of(sides: Sides) -> Nodes:

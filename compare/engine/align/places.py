@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -23,9 +24,10 @@ from compare.engine.align.canonical import (
 from compare.engine.align.conventions import Convention, fill, tell
 from compare.engine.align.rules import Remap, SidePaths
 from compare.engine.align.stages import chunk_of, starts_of
-from compare.engine.model import Bool, Direction, Dump, Int32, RecordKind
+from compare.engine.model import Bool, Direction, Dump, Int32, Int64, RecordKind
 
 LAYERS = "model.layers."
+Column = TypeVar("Column", Int32, Int64)
 
 
 class Interner:
@@ -169,7 +171,7 @@ def _places(dump: Dump, at: tuple[int, int], intern: Interner, remap: Remap, sid
     path, layer = _shared_modules(dump, path, layer, ~apart & ~told[records.path] if len(records) else ~apart, intern)
     layer = _layer_of_calls(dump, layer, is_api)
     recompute = _recomputed(dump, path)
-    call = _call_around(dump, _rank_in_group(_group_key(dump, path, recompute)), is_api)
+    call = call_around(dump, _rank_in_group(group_key(dump, path, recompute)), is_api)
     count = len(records)
     rank, piece = (np.full(count, number, np.int32) for number in at)
     own_call = is_api & (records.parent >= 0)
@@ -239,18 +241,19 @@ def _layer_of_calls(dump: Dump, layer: Int32, is_api: Bool) -> Int32:
     return layer
 
 
-def _call_around(dump: Dump, call: Int32, is_api: Bool) -> Int32:
+def call_around(dump: Dump, call: Column, is_api: Bool) -> Column:
     """An API call belongs to the call of the module around it: the second micro-batch's matmul is no second matmul of the first."""
     called = is_api & (dump.records.parent >= 0)
-    return np.where(called, call[np.where(called, dump.records.parent, 0)], call).astype(np.int32)
+    return np.where(called, call[np.where(called, dump.records.parent, 0)], call).astype(call.dtype)
 
 
-def _group_key(dump: Dump, path: Int32, recompute: Bool) -> Int32:
+def group_key(dump: Dump, path: Int32, recompute: Bool) -> Int64:
+    """A number a record: the calls of one path in one direction, recomputed ones apart."""
     kind = np.where(dump.records.kind == RecordKind.PARAMETERS_GRAD, 2, dump.records.direction).astype(np.int64)
     return np.asarray(((path.astype(np.int64) * 3 + kind) * 2 + recompute) * 2 + dump.records.recorded)
 
 
-def _rank_in_group(key: Int32) -> Int32:
+def _rank_in_group(key: Int64) -> Int32:
     """0, 1, 2 … within each run of equal keys, in order of appearance."""
     order = np.argsort(key, kind="stable")
     ordered = key[order]

@@ -151,14 +151,15 @@ def build_case(
     self_noise: SelfNoise | None = None,
     mapping: MappingRules | None = None,
     namer: int = 0,
+    train: int | None = None,
     held: Held | None = None,
 ) -> Case:
     """Aligns and measures the dumps of one rank a side, or of all ranks of sides with different layouts. Adds the seconds it took to
     ``spent`` (``align_s``, ``measure_s``) and tells ``watch`` between the steps. ``self_noise``: of the same left dumps. ``mapping``,
-    ``namer``: see ``sides_of``.
+    ``namer``, ``train``: see ``sides_of``.
     """
     begin = time.perf_counter()
-    sides = sides_of(left, right, mapping, namer)
+    sides = sides_of(left, right, mapping, namer, train)
     watch("align", 0.3, {"records": sum(len(dump.records) for dump in (*left, *right))})
     nodes = nodes_of(sides)
     watch("align", 0.6, {"nodes": len(nodes)})
@@ -195,7 +196,7 @@ def build_case(
         floor=floor,
         step=left[0].step if left[0].step is not None else right[0].step,
         rank=left[0].rank if left[0].rank is not None else right[0].rank,
-        ranks=tuple([dump.rank for dump in side if dump.rank is not None] for side in (left, right)),
+        ranks=tuple(list(dict.fromkeys(dump.rank for dump in side if dump.rank is not None)) for side in (left, right)),
         explanations=explanations,
         matched=matched,
     )

@@ -12,6 +12,7 @@ from compare.engine.diagnose.case import Case, module_name
 from compare.engine.diagnose.finding import MOST_MODULES, Finding
 from compare.engine.diagnose.layers import LayerRow
 from compare.engine.diagnose.mapping_findings import mapping_findings
+from compare.engine.diagnose.pairing_findings import passes_findings
 from compare.engine.diagnose.premises import Premise
 from compare.engine.diagnose.rank_findings import rank_findings
 from compare.engine.diagnose.tensor_findings import tensor_findings
@@ -35,6 +36,7 @@ def findings_of(cases: Sequence[Case], layers: Sequence[LayerRow], premises: Seq
                 ),
             )
         )
+    found += passes_findings(cases[0].sides.passes)
     found += mapping_findings(cases)
     found += _residual(layers)
     found += _different_kind(cases)

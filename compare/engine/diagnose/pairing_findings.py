@@ -1,9 +1,10 @@
-"""How dumps came to stand against each other, in words: by which tokens, and why some have no partner."""
+"""How dumps, and forward passes in them, came to stand against each other, in words: by which tokens, and why some have no partner."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from compare.engine.align.passes import Passes
 from compare.engine.diagnose.finding import Finding
 from compare.engine.diagnose.words import Text, both, counted, number
 from compare.engine.model import JsonObject
@@ -73,6 +74,71 @@ def unpaired_findings(pairing: Pairing | None) -> Iterator[Finding]:
 
 
 FINDING_CODES = {"several_fit": "several_same_tokens", "no_same_tokens": "no_same_tokens", "decode": "decode_not_compared"}
+
+
+def passes_findings(passes: Passes | None) -> Iterator[Finding]:
+    """Of several passes in one dump: which of them were compared with which, and which with none."""
+    if passes is None:
+        return
+    train, infer = SIDES[passes.train], SIDES[1 - passes.train]
+    calls: dict[int, list[int]] = {}
+    for call, (to, _) in sorted(passes.met.items()):
+        calls.setdefault(to, []).append(call)
+    if not passes.by_number:
+        told = [_met(passes, to, held) for to, held in calls.items()]
+        yield Finding(
+            "calls_by_tokens",
+            "info",
+            both(
+                f"Forward calls were paired by their tokens, for those of one number were fed other tokens on the two sides ({train} / "
+                f"{infer}): {'; '.join(text['en'] for text in told[:MOST_NAMED])}{'; …' if len(told) > MOST_NAMED else ''}",
+                f"同一序号的前向调用在两侧的词元不同，因此按词元配对（{SIDES_ZH[train]} / {SIDES_ZH[infer]}）："
+                f"{'；'.join(text['zh'] for text in told[:MOST_NAMED])}{'；…' if len(told) > MOST_NAMED else ''}",
+            ),
+            evidence={"calls": [[to, held] for to, held in calls.items()][:MOST_LISTED]},
+        )
+    alone = [call for call in range(len(passes.infers)) if call not in passes.met]
+    least = min((passes.infers[call].count for call in range(len(passes.infers))), default=0)
+    decode = [call for call in alone if passes.infers[call].count == least]
+    if decode:
+        yield _decode_calls(infer, decode, least)
+
+
+def _met(passes: Passes, to: int, calls: Sequence[int]) -> Text:
+    fed = _ids(passes.trains[to])
+    chunks = len(calls) > 1
+    return both(
+        f"call {to} / {_ranges(calls)} ({fed['en']}{f', prefilled in {len(calls)} chunks' if chunks else ''})",
+        f"第 {to} 次 / 第 {_ranges(calls)} 次（{fed['zh']}{f'，分 {len(calls)} 块预填充' if chunks else ''}）",
+    )
+
+
+def _decode_calls(side: str, calls: Sequence[int], count: int) -> Finding:
+    several = len(calls) > 1
+    return Finding(
+        "decode_not_compared",
+        "info",
+        both(
+            f"{'Calls' if several else 'Call'} {_ranges(calls)} of the {side} side saw {counted(count, 'token')}"
+            f"{' each' if several else ''}: decode or warm-up. Statistics of single rows cannot be compared with those of a training pass "
+            "over the whole sequence",
+            f"{SIDES_ZH[side]}第 {_ranges(calls)} 次前向{'各' if several else ''}只有 {count} 个词元：属于 decode 或预热，"
+            "单行的统计量无法与训练端整段序列的统计量比较",
+        ),
+        evidence={"side": side, "calls": list(calls[:MOST_LISTED]), "count": len(calls), "tokens": count},
+    )
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """0, 2–4"""
+    found: list[list[int]] = []
+    for one in numbers:
+        if found and one == found[-1][-1] + 1:
+            found[-1].append(one)
+        else:
+            found.append([one])
+    shown = [str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in found]
+    return ", ".join(shown[:8]) + (", …" if len(shown) > 8 else "")
 
 
 def _by_tokens(shared: Shared) -> Text:

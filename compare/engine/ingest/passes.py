@@ -49,7 +49,7 @@ def kinds_of(counts: Mapping[int, int]) -> dict[int, str]:
 
 
 def tokens_of(dump: Dump) -> dict[int, Tokens]:
-    """Call number → the tokens that the pass saw. Empty where no embedding of integers was dumped.
+    """The record of the embedding of each pass, in order → the tokens that the pass saw. Empty where no embedding of integers was dumped.
 
     Positions are those of the first module of the pass that takes them. A statistic that is not finite counts as not known.
     """
@@ -58,24 +58,23 @@ def tokens_of(dump: Dump) -> dict[int, Tokens]:
     modules = _forward_modules(dump)
     rows = modules[named[records.path[modules]]]
     rows = rows[records.path[rows] == records.path[rows[:1]]]
-    whole = np.array(["int" in dtype.lower() for dtype in dump.dtypes] or [False])
-    integer = (slots.leaf == Leaf.TENSOR) & whole[slots.dtype]
+    whole = np.array(["int" in dtype.lower() for dtype in dump.dtypes] + [False])
     found: dict[int, Tokens] = {}
-    calls, first = np.unique(records.call[rows], return_index=True)
-    rows = rows[first]
-    positions = _positions(dump, np.sort(rows), integer)
-    for call, row in zip(calls.tolist(), rows.tolist(), strict=True):
+    positions = _positions(dump, rows, whole)
+    for row in rows.tolist():
         own = np.arange(records.slot_start[row], records.slot_start[row + 1])
-        ids = own[(slots.group[own] == Group.INPUT) & integer[own]]
+        own = own[slots.leaf[own] == Leaf.TENSOR]
+        integer = whole[slots.dtype[own]]
+        ids = own[(slots.group[own] == Group.INPUT) & integer]
         if not len(ids):
             continue
         slot, count = int(ids[0]), int(slots.elements[ids[0]])
-        made = own[(slots.group[own] == Group.OUTPUT) & (slots.leaf[own] == Leaf.TENSOR) & ~integer[own]]
+        made = own[(slots.group[own] == Group.OUTPUT) & ~integer]
         embedding = slots.statistics[made[0], [Statistic.MAX, Statistic.MIN, Statistic.NORM]].tolist() if len(made) else [np.nan]
         least, most = float(slots.statistics[slot, Statistic.MIN]), float(slots.statistics[slot, Statistic.MAX])
         known = bool(np.isfinite([least, most]).all())
         place = positions.get(row)
-        found[call] = Tokens(
+        found[row] = Tokens(
             count=count,
             least=int(least) if known else None,
             most=int(most) if known else None,
@@ -91,19 +90,21 @@ def tokens_of(dump: Dump) -> dict[int, Tokens]:
 
 def listed(dump: Dump) -> list[JsonObject]:
     """The tokens of the first passes, for an inventory."""
-    return [tokens.document() for _, tokens in sorted(tokens_of(dump).items())[:MOST_LISTED]]
+    return [tokens.document() for tokens in list(tokens_of(dump).values())[:MOST_LISTED]]
 
 
-def _positions(dump: Dump, passes: Int64, integer: Bool) -> dict[int, tuple[int, int]]:
-    """Row of the embedding → smallest and largest position of its pass. A pass lasts until the embedding is called again."""
+def _positions(dump: Dump, passes: Int64, whole: Bool) -> dict[int, tuple[int, int]]:
+    """Row of the embedding → smallest and largest position of its pass. A pass lasts until the embedding is called again. ``whole`` marks
+    the dtypes that are integers."""
     records, slots = dump.records, dump.slots
     if not len(passes):
         return {}
     named = np.array([name.rpartition(".")[2] in POSITIONS for name in dump.slot_names] or [False])
     rotary = np.array([path.rpartition(".")[2] == ROTARY for path in dump.paths] or [False])
-    usable = integer & (slots.group == Group.INPUT) & (named[slots.name] | rotary[records.path[slots.record]])
-    usable &= np.isfinite(slots.statistics[:, :2]).all(axis=1) & (records.direction[slots.record] == Direction.FORWARD)
-    rows = np.flatnonzero(usable)
+    takes = rotary[records.path] & (records.direction == Direction.FORWARD)
+    rows = np.flatnonzero(named[slots.name] | takes[slots.record])
+    rows = rows[(slots.leaf[rows] == Leaf.TENSOR) & whole[slots.dtype[rows]] & (slots.group[rows] == Group.INPUT)]
+    rows = rows[np.isfinite(slots.statistics[rows, :2]).all(axis=1) & (records.direction[slots.record[rows]] == Direction.FORWARD)]
     at = np.searchsorted(passes, slots.record[rows], "right") - 1
     held, first = np.unique(at, return_index=True)
     found = {}
