@@ -17,7 +17,7 @@ from compare.engine.options import Options
 from compare.engine.pairing import rank_shift
 from compare.engine.pipeline import compare_paths
 from tests.engine.build import CORPUS
-from tests.engine.keydata.trees import array, key_data
+from tests.engine.keydata.trees import array, key_data, write
 
 FAULTY = "layers.1.mlp.down_proj"
 STATISTICS = ("Max", "Min", "Mean", "Norm")
@@ -112,6 +112,21 @@ def test_ranks_whose_numbers_overlap_are_not_counted_from_elsewhere(tmp_path: Pa
 )
 def test_ranks_are_counted_from_elsewhere_only_where_no_number_is_on_both_sides(left: list[int], right: list[int], shift: int) -> None:
     assert rank_shift(left, right) == shift
+
+
+def test_ranks_that_are_counted_from_elsewhere_are_told(tmp_path: Path) -> None:
+    left, right = run(tmp_path / "l", 0, 1, steps=2), run(tmp_path / "r", 4, 5, steps=2)
+    document = compared(left, right)
+    assert document["verdict"] == "identical"
+    assert findings(document)["ranks_shifted"]["evidence"] == {"left": [0, 1], "right": [4, 5]}
+    assert findings(document)["ranks_shifted"]["text"]["zh"] == (
+        "两侧 rank 编号不同：左侧 rank 0、1 依次对应右侧 rank 4、5。可用选项 rank 另选"
+    )
+    assert "ranks_shifted" not in findings(compared(left, left))
+    tables = [write({("loss", 0, number, 0): array(1)}, tmp_path / str(number)) for number in (0, 4)]
+    document = compared(*tables)
+    assert document["verdict"] == "identical"
+    assert findings(document)["ranks_shifted"]["evidence"] == {"left": [0], "right": [4]}
 
 
 def test_ranks_that_worked_on_the_same_tokens_meet_where_one_side_has_fewer(tmp_path: Path) -> None:

@@ -17,6 +17,8 @@ MOST_RANKS = 8
 
 
 def rank_findings(cases: Sequence[Case]) -> Iterator[Finding]:
+    alone = [case.ranks for case in cases if all(len(ranks) == 1 for ranks in case.ranks)]
+    yield from ranks_shifted([(left[0], right[0]) for left, right in alone])
     yield from _copies_disagree(cases)
     yield from _partial_sums(cases)
     yield from _heads_shared(cases)
@@ -89,6 +91,23 @@ def ranks_alone(alone: Sequence[Sequence[int]], parts: int = 0) -> Iterator[Find
                 ),
                 evidence={"side": side, "ranks": list(ranks)},
             )
+
+
+def ranks_shifted(pairs: Sequence[tuple[int, int]]) -> Iterator[Finding]:
+    """``pairs``: a left rank and the right one that it stands against; nothing where all have the same number."""
+    moved = sorted({(left, right) for left, right in pairs if left != right})
+    if moved:
+        left, right = (_ranks([pair[side] for pair in moved]) for side in (0, 1))
+        yield Finding(
+            "ranks_shifted",
+            "info",
+            both(
+                f"Ranks have other numbers on the two sides: {left['en']} of the left against {right['en']} of the right, in this order. "
+                "Another pair is chosen with the option rank",
+                f"两侧 rank 编号不同：左侧 {left['zh']} 依次对应右侧 {right['zh']}。可用选项 rank 另选",
+            ),
+            evidence={"left": [pair[0] for pair in moved], "right": [pair[1] for pair in moved]},
+        )
 
 
 def ranks_alone_words(alone: Sequence[Sequence[int]]) -> Text:

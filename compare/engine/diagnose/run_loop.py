@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from compare.engine.diagnose.findings import Finding
+from compare.engine.diagnose.rank_findings import ranks_shifted
 from compare.engine.diagnose.run_checks import check_document, severity
 from compare.engine.diagnose.run_drift import Drift, key_drift, probability_drift
 from compare.engine.diagnose.run_reading import meaning, reading, since
@@ -48,6 +49,7 @@ def loop_document(
     ]
     findings = [
         *reading(comparison),
+        *ranks_shifted(_ranks(comparison)),
         *(_probabilities(drift) for drift in probabilities),
         *(
             Finding(f"check_{row['code']}", level, _sided(row), evidence={"check": row})
@@ -69,6 +71,13 @@ def loop_document(
         "drift": [drift.document() for drift in (*drifts, *probabilities)],
         "findings": [finding.document() for finding in findings],
     }
+
+
+def _ranks(comparison: KeyDataComparison) -> list[tuple[int, int]]:
+    """The ranks of the left tables, and which of the right they stand against."""
+    if comparison.sides[0] is None:
+        return []
+    return [(rank, rank + comparison.shift) for rank in set(comparison.sides[0].table.rank[comparison.sides[0].rows].tolist())]
 
 
 def failed_loop(error: JsonObject) -> JsonObject:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from compare.engine.diagnose.findings import Finding
 from compare.engine.diagnose.pairing_findings import part_reason, unpaired_findings
-from compare.engine.diagnose.rank_findings import ranks_alone, ranks_alone_words
+from compare.engine.diagnose.rank_findings import ranks_alone, ranks_alone_words, ranks_shifted
 from compare.engine.diagnose.run_drift import Drift, stage_drifts
 from compare.engine.diagnose.run_first import First, first_of
 from compare.engine.diagnose.run_settings import crossed, what_fails
@@ -58,7 +58,7 @@ def run_verdict(
         *loop.get("findings", []),
         *_findings(found, rows, drifts),
         *(finding.document() for finding in unpaired_findings(pairing)),
-        *(_ranks_alone(rows) if len(rows) > 1 else ()),
+        *(_of_ranks(rows, judged, loop) if len(rows) > 1 else ()),
         *_preconditions(loop, facts, stages),
     ]
     if len(rows) == 1 and judged:  # what is said of the only part is said of the runs
@@ -233,9 +233,14 @@ def _alone(rows: Sequence[JsonObject]) -> tuple[list[int], list[int]]:
     return left, right
 
 
-def _ranks_alone(rows: Sequence[JsonObject]) -> list[JsonObject]:
+def _of_ranks(rows: Sequence[JsonObject], judged: Sequence[JsonObject], loop: JsonObject) -> list[JsonObject]:
+    """What is to be said of ranks once, and not only in every part: which stand against none, and which have other numbers."""
     parts = sum(bool(row["ranks_alone"]["left"] or row["ranks_alone"]["right"]) for row in rows)
-    return [finding.document() for finding in ranks_alone(_alone(rows), parts)]
+    said = [finding["evidence"] for document in judged for finding in document["findings"] if finding["code"] == "ranks_shifted"]
+    moved = [pair for evidence in said for pair in zip(evidence["left"], evidence["right"], strict=True)]
+    known = any(finding["code"] == "ranks_shifted" for finding in loop.get("findings", []))
+    found = [*ranks_alone(_alone(rows), parts), *(() if known else ranks_shifted(moved))]
+    return [finding.document() for finding in found]
 
 
 def _preconditions(loop: JsonObject, facts: tuple[SideFacts, SideFacts], stages: Sequence[StagePair]) -> list[JsonObject]:
