@@ -174,6 +174,51 @@ def test_a_worker_that_is_killed_in_the_middle_costs_nothing_but_time(start_stac
     assert attempts_left(stack, slug) == []
 
 
+@pytest.fixture(scope="session")
+def looped(tmp_path_factory: pytest.TempPathFactory) -> Pair:
+    """The same with the key data and configurations of two real runs."""
+    folder = tmp_path_factory.mktemp("looped")
+    left = write_run_tree(folder / "left.zip", SOME, loop=CORPUS / "rl_run_a.zip")
+    return left, write_run_tree(folder / "right.zip", SOME, DRIFTED, loop=CORPUS / "rl_run_b.zip")
+
+
+def loop_row(stack: Stack, slug: str) -> tuple[str, str, int]:
+    """State, worker and attempt of the key data's piece."""
+    query = "SELECT state, worker, attempt FROM compare_loop WHERE comparison_id = ?"
+    with contextlib.closing(sqlite3.connect(f"file:{stack.data / 'probe_web.sqlite3'}?mode=ro", uri=True, timeout=20)) as database:
+        return database.execute(query, (slug,)).fetchone() or ("", "", 0)
+
+
+def test_key_data_are_there_while_the_parts_are_compared_and_survive_their_worker(start_stack, recruit, looped, tmp_path):
+    stack = start_stack(**SOON)
+    left, right = upload(stack, looped)
+    tables = stack.data / "runs" / left / "columns" / "key_data" / "meta.json"
+    content = tables.read_bytes()
+    tables.unlink()
+    os.mkfifo(tables)  # whoever compares the key data waits for what they are
+    second = recruit(stack, "second")
+    slug = stack.compare(left, right)
+    until("somebody has the key data in hand", lambda: loop_row(stack, slug)[0] == "running", 60, 0.005)
+    until("the other one has compared all parts meanwhile", lambda: len(in_state(stack, slug, "done")) == SOME.parts, 120)
+    found = stack.get(f"/api/v1/comparisons/{slug}/").json()
+    assert (found["state"], found["verdict"], found["loop"]["state"]) == ("running", None, "running")
+    assert stack.get(f"/api/v1/comparisons/{slug}/key-data/").json()["code"] == "not_ready"
+    worker, _, pid = loop_row(stack, slug)[1].rpartition("/")
+    if worker.startswith("second@"):
+        kill_all(second)
+    else:
+        os.kill(int(pid), signal.SIGKILL)
+    tables.unlink()
+    tables.write_bytes(content)
+    done = stack.comparison(slug, "done", seconds=120)
+    assert loop_row(stack, slug)[::2] == ("done", 2)
+    assert {row.attempt for row in rows(stack, slug)} == {1}
+    assert done["verdict"]["first"]["key_data"] == "ref_log_prob"
+    assert stack.get(f"/api/v1/comparisons/{slug}/key-data/").json()["keys"] == done["verdict"]["key_data"]
+    assert without_seconds(done["verdict"]) == alone(stack, left, right, tmp_path / "alone")
+    assert attempts_left(stack, slug) == []
+
+
 def test_every_worker_killed_in_the_middle_and_started_again_goes_on_where_they_were(start_stack, some, tmp_path):
     stack = start_stack(**SOON)
     left, right = upload(stack, some)
