@@ -3,7 +3,7 @@
  * is made from the server's own description and holds addresses and parameters; the documents inside are described there as plain objects.
  */
 
-import type { RunVerdict } from "./run-verdict";
+import type { ConfigurationDifference, Precondition, RunVerdict } from "./run-verdict";
 
 export type Num = number | "NaN" | "Infinity" | "-Infinity";
 export type Role = "train" | "infer";
@@ -241,6 +241,9 @@ export interface PartVerdict {
     Record<"pairs" | "equal" | "rounding" | "noise" | "diverged" | "incomparable" | "unmatched_left" | "unmatched_right", number>
   >;
   readonly timing: Readonly<Record<string, number>>;
+  /** Where a side of a comparison of one part has a configuration; those of a run verdict are the run's. */
+  readonly configurations?: readonly ConfigurationDifference[];
+  readonly preconditions?: readonly Precondition[];
 }
 
 export type { RunPart, RunVerdict } from "./run-verdict";

@@ -66,6 +66,9 @@ export const loop = {
     findings: "What that means",
   },
   settings: {
+    differ: (count: number, text: string) => `${text} ${count === 1 ? "setting differs" : "settings differ"}`,
+    open: "Settings and preconditions",
+    none: "No setting differs that both sides have.",
     title: "Settings that differ",
     setting: "Setting",
     matters: "Matters",

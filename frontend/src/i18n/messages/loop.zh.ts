@@ -64,6 +64,9 @@ export const loop: Messages["loop"] = {
     findings: "这意味着什么",
   },
   settings: {
+    differ: (_count, text) => `${text} 项配置不同`,
+    open: "配置与前提条件",
+    none: "两侧都有的配置没有不同。",
     title: "不同的配置",
     setting: "配置项",
     matters: "是否关键",

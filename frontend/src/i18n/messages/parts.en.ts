@@ -79,6 +79,7 @@ export const parts = {
     failed: (_count: number, text: string) => `${text} failed`,
   },
   openFirst: "Open the first divergence",
+  openOnly: "Open the tree",
   list: "Parts",
   count: (_count: number, text: string) => counted(text, "part"),
   more: (next: string, left: string) => `Show ${next} more of ${left}`,

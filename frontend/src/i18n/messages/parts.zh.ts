@@ -77,6 +77,7 @@ export const parts: Messages["parts"] = {
     failed: (_count, text) => `${text} 个失败`,
   },
   openFirst: "打开首个分歧",
+  openOnly: "打开层级树",
   list: "各部分",
   count: (_count, text) => `${text} 个部分`,
   more: (next, left) => `再显示 ${next} 个，尚余 ${left} 个`,

@@ -11,13 +11,15 @@ import { confidenceFact, inheritedPairs, placeName, premiseText, restsOn, verdic
 interface Props {
   verdict: PartVerdict;
   actions: ReactNode;
+  /** What the configurations of the two runs say, where that has no page of its own. */
+  settings?: ReactNode;
 }
 
 /**
  * The answer: one sentence (bold = where, regular = what and the number), the confidence behind it, what it rests on, and what a reader must
  * know besides. Notes wait behind their number: most readers have no use for them.
  */
-export function VerdictBlock({ verdict, actions }: Props) {
+export function VerdictBlock({ verdict, actions, settings }: Props) {
   const { language, t, format } = useI18n();
   const words = t.compare;
   const { where, what, rest } = verdictSentence(verdict, language, words);
@@ -47,6 +49,7 @@ export function VerdictBlock({ verdict, actions }: Props) {
             {words.findings.count(notes.length, format.count(notes.length))}
           </Button>
         )}
+        {settings}
       </div>
       <Premises premises={verdict.premises} />
     </VerdictHeading>

@@ -17,6 +17,7 @@ import { flushViewState } from "../../use-view-state";
 import { ExportMenu } from "../export/ExportMenu";
 import { type Matching, MatchPanel, matchChoices } from "../mapping/MatchPanel";
 import { useCompareAgain } from "../options/CompareAgain";
+import { SettingsButton, SettingsDialog } from "../parts/SettingsDialog";
 import { Detail } from "./Detail";
 import { Graph } from "./Graph";
 import { LayersTable } from "./LayersTable";
@@ -57,6 +58,7 @@ function PartWorkbench({ comparison, verdict, slug, part, done }: BenchOf & { co
   const { index, selected, view, actions, phone, tab, setTab } = bench;
   const share = useShare();
   const [exporting, setExporting] = useState(false);
+  const [configured, setConfigured] = useState(false);
   const [matching, setMatching] = useState<Matching | null>(null);
   const choices = matchChoices(comparison, index?.tree ?? null, selected);
   const begin = useCallback(
@@ -127,8 +129,16 @@ function PartWorkbench({ comparison, verdict, slug, part, done }: BenchOf & { co
     <VerdictBlock
       verdict={verdict}
       actions={<VerdictActions verdict={verdict} actions={actions} share={share} exportMenu={exportMenu} />}
+      settings={<SettingsButton verdict={verdict} onOpen={() => setConfigured(true)} />}
     />
   );
+  const settings = configured ? (
+    <SettingsDialog
+      verdict={verdict}
+      names={{ left: comparison.left.name, right: comparison.right.name }}
+      onClose={() => setConfigured(false)}
+    />
+  ) : null;
   const origins = (
     <OriginsList origins={verdict.origins} index={index} selected={selected} ignored={view.ignored} onSelect={actions.goToOrigin} />
   );
@@ -187,6 +197,7 @@ function PartWorkbench({ comparison, verdict, slug, part, done }: BenchOf & { co
   return (
     <>
       {page}
+      {settings}
       {again.dialog}
     </>
   );

@@ -116,7 +116,7 @@ export function Chain({ verdict, names, onTable, onPart }: Props) {
       {findings.length === 0 ? null : (
         <ul className={styles.findings} aria-label={words.findings}>
           {findings.map(({ code, severity, text }) => (
-            <li key={code} data-severity={severity}>
+            <li key={`${code} ${text.en}`} data-severity={severity}>
               {text[language]}
             </li>
           ))}

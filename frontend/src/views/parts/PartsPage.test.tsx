@@ -1,6 +1,7 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { act, cleanup, fireEvent, render, screen, waitFor, within } from "@testing-library/react";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { RunFirst } from "../../api/run-verdict";
 import type { Comparison, RunVerdict } from "../../api/types";
 import { runComparison, runPart, runVerdict } from "../../model/parts-for-tests";
 import { keyData, loopVerdict } from "../../model/run-verdict-for-tests";
@@ -69,6 +70,21 @@ describe("the page of an RL run", () => {
     expect(chain.getByText("Likely cause: The weight was not synchronised (0.90)")).toBeTruthy();
     fireEvent.click(chain.getByRole("button", { name: "layers.1 · mlp.down_proj" }));
     expect(window.location.hash).toBe("#v=1&p=9");
+  });
+
+  it("opens the tree of the only part with one key, also where nothing diverges", () => {
+    setup(runVerdict([runPart(0, { verdict: "identical" })], { key_data: [keyData(0, "loss")] }));
+    fireEvent.click(screen.getByRole("button", { name: /Open the tree/ }));
+    expect(window.location.hash).toBe("#v=1&p=0");
+  });
+
+  it("names the stage that makes a table as one that agrees where nothing inside it differs", () => {
+    const agreeing = loopVerdict();
+    setup({ ...agreeing, first: { ...(agreeing.first as RunFirst), module: null }, first_part: null, first_origin: null });
+    const chain = within(screen.getByRole("region", { name: "From the table to the module" }));
+    expect(chain.getByText(/made by/).textContent).toBe("made by reference_compute_log_prob, which agrees");
+    expect(chain.queryByText(/Likely cause/)).toBeNull();
+    expect(screen.queryByRole("button", { name: /Open the first divergence/ })).toBeNull();
   });
 
   it("says what the answer rests on, and what does not hold", () => {

@@ -1,7 +1,7 @@
 import { useCallback, useMemo, useState } from "react";
 import type { Comparison, RunPart, RunVerdict } from "../../api/types";
 import { useI18n } from "../../i18n";
-import { cellState, entryPart, firstPart } from "../../model/parts";
+import { canOpen, cellState, entryPart, firstPart } from "../../model/parts";
 import { Button } from "../../ui/button";
 import { type Command, useCommands } from "../../ui/commands";
 import { SharePanel } from "../../ui/share-panel";
@@ -51,7 +51,11 @@ export function PartsPage({ comparison, verdict, slug, from }: Props) {
     (one: RunPart) => <RetryPart key={one.n} slug={slug} comparison={comparison} part={one} />,
     [slug, comparison],
   );
-  const openFirst = useCallback(() => openPart(first), [first]);
+  // A run of one part: its tree is what the reader came for, whatever stands beside it.
+  const only = verdict.parts.length === 1 && verdict.parts[0] !== undefined && canOpen(verdict.parts[0]) ? verdict.parts[0].n : null;
+  const target = first ?? only;
+  const openWord = first === null ? t.parts.openOnly : t.parts.openFirst;
+  const openFirst = useCallback(() => openPart(target), [target]);
   const keys = verdict.key_data;
   const key = keys.find(({ n }) => n === table) ?? openingKey(verdict);
   useCommands(
@@ -60,12 +64,12 @@ export function PartsPage({ comparison, verdict, slug, from }: Props) {
         { id: "share", title: t.share.title, group: "share", keys: ["y"], run: () => setSharing(true) },
         { id: "export", title: t.exports.title, group: "share", keys: ["e"], run: () => setExporting(true) },
       ];
-      if (first !== null) commands.push({ id: "first-part", title: t.parts.openFirst, group: "move", keys: ["f"], run: openFirst });
+      if (target !== null) commands.push({ id: "first-part", title: openWord, group: "move", keys: ["f"], run: openFirst });
       for (const { n, key: name } of keys) {
         commands.push({ id: `key-${n}`, title: t.loop.pipeline.open(name), group: "view", run: () => openTable(n) });
       }
       return commands;
-    }, [t, first, openFirst, keys]),
+    }, [t, target, openWord, openFirst, keys]),
   );
   const states = useMemo(
     () => new Set(verdict.parts.flatMap((one) => [null, ...one.ranks].map((rank) => cellState({ part: one, rank })))),
@@ -80,9 +84,9 @@ export function PartsPage({ comparison, verdict, slug, from }: Props) {
         retry={<RetryParts slug={slug} comparison={comparison} look="link" />}
         actions={
           <>
-            {first === null ? null : (
+            {target === null ? null : (
               <Button look="primary" shortcut="f" onClick={openFirst}>
-                {t.parts.openFirst}
+                {openWord}
               </Button>
             )}
             <CompareAgain comparison={comparison} slug={slug} />
