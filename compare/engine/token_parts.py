@@ -12,7 +12,7 @@ from compare.engine.pairing import SIDES, Grouped, Pairing, Part, PartKey, Ranks
 from compare.engine.same_tokens import Feed, SameTokens, agrees, same_tokens
 from compare.engine.tokens import Agreement, Tokens, together
 
-TRAIN_INFER = {"train", "infer"}
+INFER = "infer"
 GENERATE = "generate"
 ALIKE = ("same_name", "same_kind", "processes")
 Couple: TypeAlias = tuple[PartKey | None, PartKey | None]
@@ -64,21 +64,28 @@ def by_tokens(
 
 def training_side(roles: tuple[str, str], part: Part) -> int | None:
     """0 or 1 where a training pass stands against an inference pass; None where it does not, or nothing tells."""
-    if set(roles) == TRAIN_INFER:
-        return roles.index("train")
     kinds = tuple(None if key is None else stage_kind(key[0]) for key in (part.left, part.right))
-    return next((train for train in (0, 1) if (kinds[train], kinds[1 - train]) in loop().train_infer), None)
+    if kinds[0] is not None and kinds[0] == kinds[1]:
+        return None
+    train = _not_inferring(roles)
+    return train if train is not None else next((at for at in (0, 1) if (kinds[at], kinds[1 - at]) in loop().train_infer), None)
+
+
+def _not_inferring(roles: tuple[str, str]) -> int | None:
+    """Where one side infers, the other: a trainer is not always known for one (Megatron without gradients)."""
+    return 1 - roles.index(INFER) if roles.count(INFER) == 1 else None
 
 
 def _facing(sides: tuple[Grouped, Grouped], stages: Sequence[StagePair], roles: tuple[str, str]) -> _Facing | None:
     """None where no training stage stands against an inference stage: stages of one name or kind count their steps alike."""
     names = [list(dict.fromkeys(stage for stage, _ in side.groups)) for side in sides]
-    crossed = set(roles) == TRAIN_INFER
+    trains_by_role = _not_inferring(roles)
+    crossed = trains_by_role is not None
     alike = [pair for pair in stages if pair.used and pair.reason in ALIKE]
     if alike and not (crossed and all(stage_kind(pair.left) is None for pair in alike)):
         return None
     for train in (0, 1):
-        if crossed and roles[train] != "train":
+        if trains_by_role not in (None, train):
             continue
         unnamed = [name for name in names[1 - train] if crossed and stage_kind(name) is None]
         for kind, other in loop().train_infer:

@@ -116,7 +116,7 @@ def agreement(left: Tokens, right: Tokens) -> Agreement:
     if ids and (left.least, left.most) != (right.least, right.most):
         return Agreement.IDS
     placed = left.first is None or right.first is None or (left.first, left.last) == (right.first, right.last)
-    if not placed and max(left.pieces, right.pieces) > 1:  # of whole passes that is for the comparison to tell
+    if not placed and (left.count == 1 or max(left.pieces, right.pieces) > 1):  # of whole sequences that is for the comparison to tell
         return Agreement.POSITIONS
     if left.embedding is None or right.embedding is None or left.elements != right.elements:
         return Agreement.LIKELY if ids else Agreement.UNKNOWN

@@ -277,3 +277,14 @@ def test_two_runs_of_one_trainer_are_never_paired_by_tokens(tmp_path: Path) -> N
     document = compared(one, other)
     assert steps(document) == [(0, 0), (1, 1)]
     assert document["verdict"] == "not_comparable"
+
+
+def test_a_trainer_that_nothing_shows_to_be_one_is_paired_by_tokens_too(tmp_path: Path) -> None:
+    """No wrapper, no gradients: its role is not known, that of the engine is."""
+    plain = replace(SCENARIO, style=TrainStyle("plain"))
+    train = write_training(plain, tmp_path / "train", [A, B])
+    infer = write_engine(plain, tmp_path / "infer", [WARM_UP, served(B, 12, 1), served(A, 12, 1)])
+    document = compared(train, infer)
+    assert (document["left"]["role"], document["right"]["role"]) == ("unknown", "infer")
+    assert steps(document)[:2] == [(0, 3), (1, 1)]
+    assert document["verdict"] == "consistent"

@@ -42,6 +42,12 @@ def test_everything_that_both_sides_know_must_agree(change: dict[str, object], e
     assert agreement(other, PROMPT) is expected
 
 
+def test_one_token_at_another_position_is_another_decode_step() -> None:
+    one = Tokens(1, 7, 7, None, "torch.int64", 12, 12, (0.5, -0.5, 3.0), 64)
+    assert agreement(one, one) is Agreement.LIKELY
+    assert agreement(one, replace(one, first=15, last=15)) is Agreement.POSITIONS
+
+
 def test_a_checksum_decides_alone_where_dtype_and_kind_agree() -> None:
     one = replace(PROMPT, checksum="1cd1d9cf")
     assert agreement(one, replace(one, embedding=(7.0, 7.0, 7.0))) is Agreement.EXACT  # the same ids: the weights differ

@@ -17,6 +17,7 @@ from compare.engine.align.pairs import Pairs, Reason, pairs_of
 from compare.engine.ingest import Progress
 from compare.engine.mapping.rules import MappingRules
 from compare.engine.measure.elements.copies import copies_apart
+from compare.engine.measure.elements.first_rows import with_first_rows
 from compare.engine.measure.elements.padding import padding_of
 from compare.engine.measure.elements.table import elements_of, has_tensors
 from compare.engine.measure.elements.unpadded import unpadded_of
@@ -257,7 +258,7 @@ def _measured(sides: Sides, nodes: Nodes, pairs: Pairs, held: Held | None, watch
     """By the statistics in dump.json, and by the tensors themselves where both sides have them."""
     if held is None or not has_tensors(sides.dumps):
         return differences_of(pairs, sides.dumps)
-    padding = padding_of(sides, nodes, held)
+    padding = with_first_rows(padding_of(sides, nodes, held), pairs, sides, nodes, held)
     differences = differences_of(pairs, sides.dumps, list(unpadded_of(pairs, sides, nodes, held, padding)))
     watch("measure", 0.1, {"pairs": len(pairs)})
     return with_tensors(differences, elements_of(pairs, sides, nodes, held, padding, watch))

@@ -8,7 +8,7 @@ import numpy as np
 
 from compare.engine.diagnose.case import Case, module_name
 from compare.engine.diagnose.finding import Finding
-from compare.engine.diagnose.words import both, counted
+from compare.engine.diagnose.words import Text, both, counted
 from compare.engine.errors import printable
 from compare.engine.measure.elements.table import LAYOUTS, State
 from compare.engine.model import FILE_MISSING
@@ -24,6 +24,7 @@ def tensor_findings(cases: Sequence[Case]) -> Iterator[Finding]:
     yield from _unusable(measured)
     yield from _missing(measured)
     yield from _unpadded(measured)
+    yield from _first_rows(measured)
 
 
 def _not_sent(cases: Sequence[Case]) -> Iterator[Finding]:
@@ -84,8 +85,7 @@ def _missing(cases: Sequence[Case]) -> Iterator[Finding]:
 
 def _unpadded(cases: Sequence[Case]) -> Iterator[Finding]:
     """Padding that was taken out by the mask that was dumped."""
-    place = LAYOUTS.index("unpadded")
-    pairs = sum(int(np.count_nonzero(case.differences.tensors.layout == place)) for case in cases if case.differences.tensors is not None)
+    pairs = _tensors_in(cases, "unpadded")
     if pairs:
         yield Finding(
             "unpadded",
@@ -96,3 +96,45 @@ def _unpadded(cases: Sequence[Case]) -> Iterator[Finding]:
             ),
             evidence={"tensors": pairs},
         )
+
+
+def first_rows(cases: Sequence[Case]) -> tuple[int, int] | None:
+    """How many tokens were compared and how many the training pass saw, where it saw more than the inference pass; else None."""
+    passes = next((case.sides.passes for case in cases if case.sides.passes is not None), None)
+    if passes is None or not _tensors_in(cases, "first_rows"):
+        return None
+    return passes.infers[0].count, passes.trains[0].count
+
+
+def first_rows_words(cases: Sequence[Case]) -> Text:
+    """What the headline adds: nothing where all rows were compared."""
+    found = first_rows(cases)
+    if found is None:
+        return both("", "")
+    return both(
+        f"; compared were the first {found[0]} of the training pass's {found[1]} tokens",
+        f"；只比较了训练端前向 {found[1]} 个词元中的前 {found[0]} 个",
+    )
+
+
+def _first_rows(cases: Sequence[Case]) -> Iterator[Finding]:
+    found = first_rows(cases)
+    if found is None:
+        return
+    shorter, longer = found
+    yield Finding(
+        "first_rows",
+        "info",
+        both(
+            f"The training pass saw {longer} tokens, the inference pass {shorter} with which these begin. Under causal attention a row "
+            "does not depend on later ones, so the rows of these tokens were compared, from the tensors; statistics alone count all rows",
+            f"训练端前向有 {longer} 个词元，推理端的 {shorter} 个词元是其开头部分。因果注意力下每一行不依赖其后的行，"
+            "因此用张量比较这些词元对应的行；统计量包含所有行，无法这样比较",
+        ),
+        evidence={"tensors": _tensors_in(cases, "first_rows"), "train": longer, "infer": shorter},
+    )
+
+
+def _tensors_in(cases: Sequence[Case], layout: str) -> int:
+    place = LAYOUTS.index(layout)
+    return sum(int(np.count_nonzero(case.differences.tensors.layout == place)) for case in cases if case.differences.tensors is not None)

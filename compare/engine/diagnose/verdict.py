@@ -20,6 +20,7 @@ from compare.engine.diagnose.layers import LayerRow, layers_of
 from compare.engine.diagnose.origins import Inputs, Kind, Origin, diagnose_origins, downstream_ratio
 from compare.engine.diagnose.premises import Premise, failed, premises_of
 from compare.engine.diagnose.rank_findings import ranks_alone, ranks_alone_words
+from compare.engine.diagnose.tensor_findings import first_rows, first_rows_words
 from compare.engine.diagnose.words import Text, both
 from compare.engine.measure.grades import Grade
 from compare.engine.measure.statistics import MAX, MEAN, MIN, NORM
@@ -72,10 +73,12 @@ def judge(
         origins += [(index, origin) for origin in found]
     origins.sort(key=lambda entry: (entry[1].pair, entry[0]))
     layers = layers_of(settled)
-    word = _word(settled, parted=bool(origins), broken=bool(broken), whole=not (unreadable or any(alone)))
+    partly = bool(unreadable) or any(alone) or first_rows(settled) is not None
+    word = _word(settled, parted=bool(origins), broken=bool(broken), whole=not partly)
     told = [_origin(settled[index], origin) for index, origin in origins]
     said = _headline(word, settled, origins, layers, premises, broken)
-    for tail in (both("", "") if broken else floor_words(baseline), ranks_alone_words(alone), unreadable_words(unreadable)):
+    tails = [first_rows_words(settled), ranks_alone_words(alone), unreadable_words(unreadable)]
+    for tail in (both("", "") if broken else floor_words(baseline), *tails):
         said = both(said["en"] + tail["en"], said["zh"] + tail["zh"])
     findings: Sequence[Finding] = [
         *pairing,

@@ -390,7 +390,7 @@ export interface TensorProfile {
 export interface MeasuredTensor {
   readonly state: "compared";
   readonly fault: null;
-  readonly layout: "same" | "reshaped" | "permuted" | "unpadded";
+  readonly layout: "same" | "reshaped" | "permuted" | "unpadded" | "first_rows";
   readonly elements: number;
   readonly identical: number;
   readonly cosine: Num;

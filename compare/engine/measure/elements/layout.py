@@ -2,9 +2,9 @@
 
 One small rule for all of ``[1, T, H]``, ``[T, H]``, ``[S, B, H]``, ``[B, heads, T, D]``: dimensions of length 1 are dropped; where the
 shapes then differ, the dimensions of the longer one are permuted such that neighbours multiply to those of the other. Several tensors are
-laid side by side along the last dimension or one below the other along the first, whichever gives the size of the other end; a fused tensor
-that is spread over ranks is cut into its parts first (rank 0 holds q₀k₀v₀). Padded rows are left out by a mask. Where shapes allow more
-than one order, the numbers of the first rows decide between those, and no others.
+laid side by side along the last dimension or one below the other along the first, whichever gives the size of the other end; a fused
+tensor that is spread over ranks is cut into its parts first (rank 0 holds q₀k₀v₀). Rows that only one end has are left out (``padding``).
+Where shapes allow more than one order, the numbers of the first rows decide between those, and no others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import permutations
 import numpy as np
 
 from compare.engine.measure.elements.ends import End, How, Piece
-from compare.engine.model import Int64
+from compare.engine.measure.elements.padding import UNPADDED, Rows
 from compare.engine.tensors.description import ElementType
 from compare.engine.tensors.file import TensorFile
 
@@ -40,7 +40,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Two ends of one size. ``name`` says what was done: same, reshaped, permuted, unpadded."""
+    """Two ends of one size. ``name`` says what was done: same, reshaped, permuted, unpadded, first_rows."""
 
     left: End
     right: End
@@ -49,13 +49,12 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The tensors of one end: a group for each part of a fused tensor, in it one tensor a rank. ``chosen`` are the rows that are no
-    padding, of a tensor whose leading dimensions have ``padded`` rows; None: not known. ``summed``: the tensors are added up, and
+    """The tensors of one end: a group for each part of a fused tensor, in it one tensor a rank. ``rows`` are those that the other
+    end has too, of a tensor whose leading dimensions have more; None: all. ``summed``: the tensors are added up, and
     ``rounded`` is the type that their sum had where it was made (None: that of the files)."""
 
     groups: Sequence[Sequence[TensorFile]]
-    chosen: Int64 | None = None
-    padded: int = 0
+    rows: Rows | None = None
     summed: bool = False
     rounded: ElementType | None = None
 
@@ -179,7 +178,7 @@ def _unpadded(left: Side, right: Side) -> Iterator[Layout]:
         end = unpadded_end(padded)
         plain = None if end is None else _with_columns(other.tensors, end.columns)
         if end is not None and plain is not None and plain.shape == end.shape:
-            yield Layout(*((end, plain) if place == 0 else (plain, end)), "unpadded")
+            yield Layout(*((end, plain) if place == 0 else (plain, end)), padded.rows.layout if padded.rows else UNPADDED)
 
 
 def unpadded_end(side: Side) -> End | None:
@@ -190,13 +189,13 @@ def unpadded_end(side: Side) -> End | None:
 
 
 def _unpadded_piece(side: Side, tensor: TensorFile) -> Piece | None:
-    if side.chosen is None:
+    if side.rows is None:
         return None
     shape, rows = squeezed(tensor.description.shape), 1
     for place, length in enumerate(shape):
         rows *= length
-        if rows == side.padded:
-            return Piece(tensor, None, len(shape) - place - 1, rows=side.chosen)
+        if rows == side.rows.of:
+            return Piece(tensor, None, len(shape) - place - 1, rows=side.rows.chosen)
     return None
 
 

@@ -1,4 +1,6 @@
-"""Rows of a padded batch that hold tokens, by the attention mask that was dumped with it."""
+"""Rows of a tensor that the other side has too: those of a padded batch that hold tokens, by the attention mask that was dumped with it;
+those of a longer pass that were fed the same tokens first (``first_rows``).
+"""
 
 from __future__ import annotations
 
@@ -15,20 +17,30 @@ from compare.engine.tensors import HeldTensors
 
 MASKS = ("attention_mask", "padding_mask")
 LARGEST_MASK = 1 << 24  # elements
+UNPADDED = "unpadded"
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows that are compared, of how many. ``layout`` names why: unpadded, first_rows."""
+
+    chosen: Int64
+    of: int
+    layout: str
 
 
 @dataclass(frozen=True, slots=True)
 class Padding:
-    """For each side, call → (the rows that hold tokens, how many rows there are with the padding). Without padding a call is not in it."""
+    """For each side, call → the rows that are compared. A call of which that is all rows is not in it."""
 
-    sides: tuple[Mapping[int, tuple[Int64, int]], Mapping[int, tuple[Int64, int]]]
+    sides: tuple[Mapping[int, Rows], Mapping[int, Rows]]
 
     @property
     def known(self) -> bool:
         return any(self.sides)
 
-    def rows(self, side: int, call: int) -> tuple[Int64 | None, int]:
-        return self.sides[side].get(call, (None, 0))
+    def rows(self, side: int, call: int) -> Rows | None:
+        return self.sides[side].get(call)
 
 
 def padding_of(sides: Sides, nodes: Nodes, held: tuple[HeldTensors, HeldTensors]) -> Padding:
@@ -38,13 +50,13 @@ def padding_of(sides: Sides, nodes: Nodes, held: tuple[HeldTensors, HeldTensors]
     return Padding((left, right))
 
 
-def _of_side(dump: Dump, nodes: Nodes, side: int, held: HeldTensors) -> dict[int, tuple[Int64, int]]:
+def _of_side(dump: Dump, nodes: Nodes, side: int, held: HeldTensors) -> dict[int, Rows]:
     named = np.array([name.rpartition(".")[2] in MASKS for name in dump.slot_names] or [False])
     flat = np.array([len(shape) == 2 for shape in dump.shapes] or [False])
     whole = np.array([not is_floating(dtype) for dtype in dump.dtypes] or [False])
     slots = dump.slots
     usable = named[slots.name] & (slots.leaf == Leaf.TENSOR) & (slots.file >= 0) & flat[slots.shape] & whole[slots.dtype]
-    found: dict[int, tuple[Int64, int]] = {}
+    found: dict[int, Rows] = {}
     for slot in np.flatnonzero(usable & (slots.elements <= LARGEST_MASK)).tolist():
         call = int(nodes.call[nodes.node_of[side][slots.record[slot]]])
         if call in found:
@@ -55,5 +67,5 @@ def _of_side(dump: Dump, nodes: Nodes, side: int, held: HeldTensors) -> dict[int
             continue
         chosen = np.flatnonzero(mask.reshape(-1))
         if 0 < len(chosen) < mask.size:
-            found[call] = (chosen, mask.size)
+            found[call] = Rows(chosen, mask.size, UNPADDED)
     return found

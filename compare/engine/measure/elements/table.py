@@ -20,7 +20,7 @@ from compare.engine.tensors import HeldTensors, TensorFile
 from compare.engine.tensors.description import ELEMENT_TYPES
 
 Watch = Callable[[str, float, dict[str, int]], None]
-LAYOUTS = ("same", "reshaped", "permuted", "unpadded")
+LAYOUTS = ("same", "reshaped", "permuted", "unpadded", "first_rows")
 
 
 class State(IntEnum):
@@ -199,9 +199,9 @@ def _measure(
                 groups.append([tensor])
             last = at
         types.append(_type(dump, int(pairs.slots[side][pair][0])))
-        chosen, padded = padding.rows(side, call)
+        rows = padding.rows(side, call)
         summed = pairs.relation[pair] == Relation.SUM and len(files[side]) > 1
-        ends.append(Side(groups, chosen, padded, summed, ELEMENT_TYPES.get(types[-1]) if summed and types[-1] in ORDERED else None))
+        ends.append(Side(groups, rows, summed, ELEMENT_TYPES.get(types[-1]) if summed and types[-1] in ORDERED else None))
     if not all(tensor.description.size for end in ends for tensor in end.tensors):
         return State.EMPTY, -1
     layout = _layout(*ends)

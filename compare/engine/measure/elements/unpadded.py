@@ -1,4 +1,4 @@
-"""The statistics of padded tensors without their padding, computed from the tensors: those in dump.json count the padding in."""
+"""The statistics of the rows that both sides have, computed from the tensors: those in dump.json count padding and later tokens in."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from compare.engine.tensors import HeldTensors
 
 @dataclass(frozen=True, slots=True)
 class Unpadded:
-    """One end of a pair: Max, Min, Mean, Norm [4] of its ``elements`` that are no padding."""
+    """One end of a pair: Max, Min, Mean, Norm [4] of its ``elements`` that the other end has too."""
 
     pair: int
     side: int
@@ -30,16 +30,16 @@ class Unpadded:
 
 
 def unpadded_of(pairs: Pairs, sides: Sides, nodes: Nodes, held: tuple[HeldTensors, HeldTensors], padding: Padding) -> Iterator[Unpadded]:
-    """For pairs whose ends differ in size by the padding of one of them."""
+    """For pairs whose ends differ in size by rows that one of them has more."""
     if not padding.known or not len(pairs):
         return
     sizes = [np.add.reduceat(d.slots.elements[lists.values], lists.start[:-1]) for d, lists in zip(sides.dumps, pairs.slots, strict=True)]
     for pair in np.flatnonzero(sizes[0] != sizes[1]).tolist():
         call = int(nodes.call[pairs.node[pair]])
         for side, dump in enumerate(sides.dumps):
-            chosen, padded = padding.rows(side, call)
+            rows = padding.rows(side, call)
             slots = pairs.slots[side][pair].tolist()
-            if chosen is None or int(sizes[side][pair]) * len(chosen) != int(sizes[1 - side][pair]) * padded:
+            if rows is None or int(sizes[side][pair]) * len(rows.chosen) != int(sizes[1 - side][pair]) * rows.of:
                 continue
             if any(dump.slots.file[slot] < 0 for slot in slots):
                 continue
@@ -49,7 +49,7 @@ def unpadded_of(pairs: Pairs, sides: Sides, nodes: Nodes, held: tuple[HeldTensor
                 continue
             if any(tensor.description.element.value.kind == "c" for tensor in tensors):
                 continue
-            end = unpadded_end(Side([[tensor] for tensor in tensors], chosen, padded))
+            end = unpadded_end(Side([[tensor] for tensor in tensors], rows))
             if end is not None:
                 yield Unpadded(pair, side, int(sizes[1 - side][pair]), _statistics(end))
 

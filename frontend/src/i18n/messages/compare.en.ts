@@ -342,6 +342,7 @@ export const compare = {
         reshaped: "dimensions merged to fit the other side",
         permuted: "dimensions turned to fit the other side",
         unpadded: "padding left out by the mask",
+        first_rows: "the rows of the tokens that both sides were fed first",
       },
       missing: "no tensor file on one side; its statistics were compared",
       broken: (file: string, reason: string) => `${file} could not be used, its statistics were compared: ${reason}`,

@@ -327,6 +327,7 @@ export const compare: CompareMessages = {
         reshaped: "已合并维度以对应另一侧",
         permuted: "已调换维度以对应另一侧",
         unpadded: "已按掩码去掉填充",
+        first_rows: "两侧开头相同词元对应的行",
       },
       missing: "一侧没有张量文件，比较的是统计量",
       broken: (file, reason) => `${file} 无法使用，改为比较统计量：${reason}`,

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from compare.engine.measure.elements.compare import compared
 from compare.engine.measure.elements.ends import End, How, Piece
 from compare.engine.measure.elements.layout import Side, best, fits, layouts
+from compare.engine.measure.elements.padding import UNPADDED, Rows
 from tests.engine.measure.elements.tensors import chosen, side, tensor, whole
 
 
@@ -93,9 +94,9 @@ def test_padding_is_left_out_by_the_mask() -> None:
     mask = np.array([[0, 0, 1, 1], [0, 1, 1, 1]])
     padded[mask.astype(bool)] = tokens
     rows = np.flatnonzero(mask)
-    left = Side([[tensor(padded)]], rows, mask.size)
+    left = Side([[tensor(padded)]], Rows(rows, mask.size, UNPADDED))
     assert same(left, side(tokens)) == "unpadded"
-    both = Side([[tensor(padded)], [tensor(padded * 2)]], rows, mask.size)
+    both = Side([[tensor(padded)], [tensor(padded * 2)]], Rows(rows, mask.size, UNPADDED))
     assert same(both, side(np.concatenate([tokens, tokens * 2], 1))) == "unpadded"
 
 
