@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from compare.engine.errors import DumpError
 from compare.engine.loop import loop, stage_kind, stage_order
 from compare.engine.options import Options
-from compare.engine.pairing import Grouped, Pairing, Part, PartKey, Placed, RankPairs, StagePair, ranks_of
+from compare.engine.pairing import Grouped, Pairing, Part, PartKey, Placed, Ranks, StagePair, ranks_of
 from compare.engine.token_parts import Couple, by_tokens
 
 
@@ -53,31 +53,38 @@ def parts_of(
 
 def _by_request(sides: tuple[Grouped, Grouped], shared: Sequence[tuple[int, int]]) -> Pairing:
     """A part for every training step with a known request, its dumps with those that served the same, whichever side trains; the rest is
-    on one side only.
+    on one side only. Ranks that no log names go with those of their step that one does, unless these hold several requests.
     """
     train = 1 if infers(sides[0].dumps[shared[0][0]]) else 0
     infer = 1 - train
-    partners: dict[int, int] = {}
+    partners: dict[int, list[int]] = {}
     for couple in shared:
-        partners.setdefault(couple[train], couple[infer])  # of several requests the first counts
+        partners.setdefault(couple[train], []).append(couple[infer])
+    named = {row for rows in partners.values() for row in rows}
+    step_of = {row: key for key, rows in sides[infer].groups.items() for row in rows}
     found: list[Part] = []
+    taken: set[int] = set()
     for key, rows in sides[train].groups.items():
-        pairs = [(row, partners[row]) for row in rows if row in partners]
-        served = sides[infer].dumps[pairs[0][1]] if pairs else None
-        other = None if served is None else (served.stage, served.step)
-        found.append(_facing(train, len(found), key, other, [([a], [b]) for a, b in pairs]))
-    taken = set(partners.values())
+        bundles: dict[tuple[int, ...], list[int]] = {}
+        for row in rows:
+            if row in partners:
+                bundles.setdefault(tuple(partners[row]), []).append(row)
+        ranks: list[Ranks] = []
+        for served, members in bundles.items():
+            mine = list(rows) if len(bundles) == 1 else members
+            theirs = [*served, *(row for row in sides[infer].groups[step_of[served[0]]] if row not in named)]
+            taken.update(theirs)
+            ends = (mine, theirs) if train == 0 else (theirs, mine)
+            ranks += ranks_of(sides[0].dumps, sides[1].dumps, *ends)
+        other = step_of[next(iter(bundles))[0]] if bundles else None
+        left, right = (key, other) if train == 0 else (other, key)
+        found.append(Part(len(found), left, right, ranks, "requests" if ranks else None))
     for key, rows in sides[infer].groups.items():
         if taken.isdisjoint(rows):
-            found.append(_facing(train, len(found), None, key, []))
+            left, right = (None, key) if train == 0 else (key, None)
+            found.append(Part(len(found), left, right, []))
     couples = dict.fromkeys((sides[0].dumps[a].stage, sides[1].dumps[b].stage) for a, b in shared)
     return Pairing(found, [StagePair(a, b, "requests", used=True) for a, b in couples])
-
-
-def _facing(first: int, n: int, one: PartKey | None, other: PartKey | None, ranks: RankPairs) -> Part:
-    """A part of which ``one`` is of the side ``first``."""
-    reason = "requests" if ranks else None
-    return Part(n, one, other, ranks, reason) if first == 0 else Part(n, other, one, [(b, a) for a, b in ranks], reason)
 
 
 def left_out(side: Sequence[Placed], options: Options, parts: Sequence[Part], which: int) -> list[PartKey]:

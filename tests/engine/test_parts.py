@@ -136,6 +136,33 @@ def test_dumps_of_the_same_request_are_compared_wherever_they_lie() -> None:
     assert {pair.reason for pair in found.stages} == {"requests"}
 
 
+@pytest.mark.parametrize("logged", [(0, 1), (0,)], ids=["both_ranks", "first_rank"])
+@pytest.mark.parametrize("trainers", [1, 2])
+def test_all_ranks_of_an_engine_stand_against_the_trainer_of_their_request(logged: tuple[int, ...], trainers: int) -> None:
+    """Tensor parallel engines whose ranks write logs of their own, or the first alone."""
+    left = [Dump("actor", step, rank) for step in (0, 1) for rank in range(trainers)]
+    right = [Dump("generate", step, rank, 4711 + rank) for step in (0, 5, 7) for rank in (0, 1)]
+    served = {0: 7, 1: 5}
+    requests = [
+        (a, b)
+        for a, trained in enumerate(left)
+        if trained.rank in logged
+        for b, dump in enumerate(right)
+        if dump.rank in logged and dump.step == served[trained.step or 0]
+    ]
+    parts = parts_of(left, right, Options(), requests=requests).parts
+    assert [(part.left, part.right) for part in parts] == [
+        (("actor", 0), ("generate", 7)),
+        (("actor", 1), ("generate", 5)),
+        (None, ("generate", 0)),
+    ]
+    assert parts[0].ranks == ([([0], [4]), ([1], [5])] if trainers == 2 else [([0], [4, 5])])
+    back = parts_of(right, left, Options(), requests=[(b, a) for a, b in requests]).parts
+    assert [(part.right, part.left, [(b, a) for a, b in part.ranks]) for part in back] == [
+        (part.left, part.right, list(part.ranks)) for part in parts
+    ]
+
+
 def rollout(*processes: int, steps: int = 2, rank: int = 0) -> list[Dump]:
     return [Dump(f"generate/{process}", step, rank, process) for process in processes for step in range(steps)]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from compare.engine.align.replicas import rank_by_rank, replicas, token_count
 from compare.engine.diagnose.case import Case, other_layout, other_shapes
 from compare.engine.model import Dump, Group
-from compare.engine.pairing import RankPairs
+from compare.engine.pairing import RankPairs, Ranks
 
 Opened = Callable[[int], Dump]
 Compared = Callable[[Sequence[int], Sequence[int]], Case]
@@ -17,15 +17,20 @@ def pair_ranks(pairs: RankPairs, opened: tuple[Opened, Opened], compared: Compar
     """The pairs of ranks (positions in the two sides' dumps) that are compared, each with its case. Ranks that are in none stand against
     nothing.
 
-    ``pairs``: one with one where the folders say which; else all of one side with all of the other. ``opened``: a side's dump at a
-    position. ``compared``: the case of some ranks of each side.
+    ``pairs``: one with one where the folders say which; else some or all of one side with some or all of the other. ``opened``: a side's
+    dump at a position. ``compared``: the case of some ranks of each side.
     """
-    if len(pairs) == 1 and max(map(len, pairs[0])) > 1:
-        return _of_other_numbers(*pairs[0], opened, compared)
+    if any(max(map(len, pair)) > 1 for pair in pairs):
+        found = [_settled(pair, opened, compared) for pair in pairs]
+        return [pair for settled, _ in found for pair in settled], [case for _, cases in found for case in cases]
     first = compared(*pairs[0])
     if len(pairs) > 1 and other_layout(first):
         return _together([row for a, _ in pairs for row in a], [row for _, b in pairs for row in b], opened, compared)
     return pairs, [first, *(compared(*pair) for pair in pairs[1:])]
+
+
+def _settled(pair: Ranks, opened: tuple[Opened, Opened], compared: Compared) -> tuple[RankPairs, list[Case]]:
+    return ([pair], [compared(*pair)]) if max(map(len, pair)) == 1 else _of_other_numbers(*pair, opened, compared)
 
 
 def _of_other_numbers(

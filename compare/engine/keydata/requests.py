@@ -44,14 +44,19 @@ def read_requests(stream: Stream) -> list[JsonObject]:
     return [row for line in _lines(stream) if (row := _row(line)) is not None]
 
 
-def joined(train: Iterable[JsonObject], infer: Iterable[JsonObject]) -> list[tuple[Served, Served]]:
-    """(train, infer) passes over the same request, in the order of training; a request served twice counts the first time."""
-    served: dict[str, Served] = {}
+def joined(train: Iterable[JsonObject], infer: Iterable[JsonObject]) -> list[tuple[Served, list[Served]]]:
+    """(train pass, inference passes) over the same request, in the order of training. Several inference passes are the ranks of one engine
+    in one step; a request served in several steps counts the first time.
+    """
+    served: dict[str, dict[int, Served]] = {}
     for row in infer:
         if row["side"] == INFER:
-            served.setdefault(row["request"], Served(row["process"], row["step"], row["rank"]))
+            ranks = served.setdefault(row["request"], {})
+            place = Served(row["process"], row["step"], row["rank"])
+            if all(known.step == place.step for known in ranks.values()):
+                ranks.setdefault(place.rank, place)
     rows = [row for row in train if row["side"] == TRAIN and row["request"] in served]
-    return [(Served(row["process"], row["step"], row["rank"]), served[row["request"]]) for row in rows]
+    return [(Served(row["process"], row["step"], row["rank"]), list(served[row["request"]].values())) for row in rows]
 
 
 def same_requests(
@@ -60,20 +65,20 @@ def same_requests(
     logs: tuple[Sequence[JsonObject], Sequence[JsonObject]],
 ) -> list[tuple[int, int]]:
     """Positions of the two sides' dumps that hold the same request, among those ``chosen``: where one side has train dumps alone and the
-    other inference dumps alone. Loops that hold both are compared stage with stage. A side without a log of its kind may have sent it
-    with the other.
+    other inference dumps alone; several of the inference side are ranks of one engine. Loops that hold both are compared stage with
+    stage. A side without a log of its kind may have sent it with the other.
     """
     kinds = [{infers(side[row]) for row in rows} for side, rows in zip(sides, chosen, strict=True)]
     if kinds not in ([{False}, {True}], [{True}, {False}]):
         return []
     train, infer = (0, 1) if kinds == [{False}, {True}] else (1, 0)
-    found: list[tuple[int, int]] = []
+    found: dict[int, list[int]] = {}
     for trained, served in joined(_of_kind(TRAIN, logs[train], logs[infer]), _of_kind(INFER, logs[infer], logs[train])):
         a = [row for row in chosen[train] if _trained(sides[train][row], trained)]
-        b = [row for row in chosen[infer] if _serving(sides[infer][row], served)]
-        if len(a) == 1 and len(b) == 1:
-            found.append((a[0], b[0]) if train == 0 else (b[0], a[0]))
-    return found
+        b = [row for row in chosen[infer] if any(_serving(sides[infer][row], place) for place in served)]
+        if len(a) == 1 and b:
+            found.setdefault(a[0], b)  # of several requests the first counts
+    return [(a, b) if train == 0 else (b, a) for a, rows in found.items() for b in rows]
 
 
 def _of_kind(kind: str, own: Sequence[JsonObject], other: Sequence[JsonObject]) -> list[JsonObject]:

@@ -54,8 +54,8 @@ def test_passes_over_one_request_join_and_others_are_skipped() -> None:
         io.BytesIO(lines(update("c", step=0, rank=1), update("a", "b", step=0), update("b", step=1), update("x", step=2)))
     )
     assert joined(train, infer) == [
-        (Served(99, 0, 1), Served(4712, 3, 0)),
-        (Served(99, 1, 0), Served(4711, 2, 0)),
+        (Served(99, 0, 1), [Served(4712, 3, 0)]),
+        (Served(99, 1, 0), [Served(4711, 2, 0)]),
     ]
 
 
@@ -97,6 +97,13 @@ def places(document: dict[str, Any]) -> list[tuple[str | None, int | None, str |
         (*((part[side] or {}).get(name) for side in ("left", "right") for name in ("stage", "step")), part["verdict"])
         for part in document["parts"]
     ]
+
+
+def test_ranks_of_one_engine_serve_a_request_together() -> None:
+    infer = read_requests(io.BytesIO(lines(*(dispatch("a", step=2, pid=pid) | {"rank": rank} for pid, rank in ((1, 0), (2, 1))))))
+    later = read_requests(io.BytesIO(lines(dispatch("a", step=9, pid=1) | {"rank": 2})))
+    train = read_requests(io.BytesIO(lines(update("a", step=0))))
+    assert joined(train, [*infer, *later]) == [(Served(99, 0, 0), [Served(1, 2, 0), Served(2, 2, 1)])]
 
 
 def test_two_loops_with_request_logs_are_compared_stage_with_stage_and_not_train_with_inference(tmp_path: Path) -> None:
