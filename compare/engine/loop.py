@@ -26,13 +26,14 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """One key of the key data. ``of``: the keys it is made of within a step."""
+    """One key of the key data. ``of``: the keys it is made of within a step; ``whole_step``: of all their sequences at once."""
 
     key: str
     kind: str
     stage: str | None
     of: tuple[str, ...]
     weights: bool
+    whole_step: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +44,10 @@ class Loop:
     quantities: tuple[Quantity, ...]
     names: dict[str, int]  # every name of a key, and where it stands
 
+    def of(self, name: str) -> Quantity:
+        """The key of a name that the file itself uses."""
+        return self.quantities[self.names[name]]
+
 
 @lru_cache(maxsize=1)
 def loop() -> Loop:
@@ -52,7 +57,8 @@ def loop() -> Loop:
         for row in document["stages"]
     )
     quantities = tuple(
-        Quantity(row["key"], row["kind"], row.get("stage"), tuple(row["of"]), row.get("weights", False)) for row in document["key_data"]
+        Quantity(row["key"], row["kind"], row.get("stage"), tuple(row["of"]), row.get("weights", False), row.get("whole_step", False))
+        for row in document["key_data"]
     )
     names = {name: at for at, row in enumerate(document["key_data"]) for name in (row["key"], *row.get("names", ()))}
     words = frozenset().union(*(stage.words for stage in stages)) - set(document["sides"])
@@ -124,7 +130,6 @@ def made_of(key: str, keys: Iterable[str]) -> set[str]:
     present = set(keys) - {key}
     if known is None:
         return {other for other in present if quantity(other) is not None}
-    by_name = {found.key: other for other in present if (found := quantity(other)) is not None}
     reached: set[str] = set()
     waiting = list(known.of)
     while waiting:
@@ -132,5 +137,5 @@ def made_of(key: str, keys: Iterable[str]) -> set[str]:
         if name in reached:
             continue
         reached.add(name)
-        waiting += loop().quantities[loop().names[name]].of
-    return {by_name[name] for name in reached if name in by_name}
+        waiting += loop().of(name).of
+    return {other for other in present if (found := quantity(other)) is not None and found.key in reached}

@@ -28,6 +28,7 @@ from compare.engine.diagnose.verdict import PartVerdict, SideFacts, judge
 from compare.engine.errors import Cancelled, DumpError
 from compare.engine.ingest import KEPT_FILE, Progress, Source, inventory, paths_to_sources, read_side
 from compare.engine.ingest.layout import process_of
+from compare.engine.keydata.alignment import numbers_held
 from compare.engine.keydata.comparison import compare_key_data
 from compare.engine.keydata.published import FOLDER as KEY_DATA
 from compare.engine.keydata.published import read_loop_document, write_key_data, write_loop_document
@@ -357,6 +358,18 @@ def _entries(document: JsonObject) -> list[_Entry]:
     ]
 
 
+def _refuse_unheld(sides: tuple[_Run, _Run], options: Options) -> None:
+    """A step or rank that neither the dumps nor the key data of a side hold: DumpError ``no_such_choice``."""
+    for name in ("step", "rank"):
+        for at, (side, wanted) in enumerate(zip(sides, options.numbers(name), strict=True)):
+            table = None if wanted is None else side.loop().key_data
+            if table is None or any(getattr(entry, name) == wanted for entry in side.entries):
+                continue
+            held = numbers_held(table.step if name == "step" else table.rank)
+            if len(held) > 1 and wanted not in held:
+                raise DumpError("no_such_choice", ("left", "right")[at], name=name, value=wanted, held=", ".join(map(str, held)))
+
+
 def _plan(sides: tuple[_Run, _Run], options: Options, baseline: _Run | None) -> Plan:
     roles = (options.left_role or sides[0].role, options.right_role or sides[1].role)
     entries = (sides[0].entries, sides[1].entries)
@@ -365,6 +378,8 @@ def _plan(sides: tuple[_Run, _Run], options: Options, baseline: _Run | None) -> 
         logs = sides[0].loop().requests, sides[1].loop().requests
         requests = same_requests(entries, (chosen(entries[0], options, 0), chosen(entries[1], options, 1)), logs)
     pairing = parts_of(*entries, options, requests, roles)
+    if options.stage is None:
+        _refuse_unheld(sides, options)
     facts = tuple(SideFacts(side.name, roles[i], left_out(entries[i], options, pairing.parts, i)) for i, side in enumerate(sides))
     mapping = read_mapping(options.mapping).facing(roles) if options.mapping else None
     return Plan(sides, pairing, (facts[0], facts[1]), options, baseline, mapping)

@@ -6,7 +6,14 @@ from collections.abc import Iterator
 
 from compare.engine.model import JsonObject
 
-SIGNS = {"equal": "=", "differs": "≠", "consequence": "→", "left_only": "left only", "right_only": "right only"}
+SIGNS = {
+    "equal": "=", "padding": "≈", "differs": "≠", "consequence": "→", "left_only": "left only", "right_only": "right only",
+    "not_compared": "?",
+}  # fmt: skip
+ASIDE = {  # tables that the sign of their key does not speak for
+    "left_only": "only left", "right_only": "only right", "not_read": "not read", "not_comparable": "not comparable",
+    "padding": "only padding",
+}  # fmt: skip
 MOST_SETTINGS = 5
 TOLD = ("warning", "error")
 
@@ -30,7 +37,7 @@ def _settings(document: JsonObject) -> Iterator[str]:
 
 def _lines(document: JsonObject) -> Iterator[str]:
     if document["key_data"]:
-        yield "key data: " + ", ".join(f"{row['key']} {SIGNS[row['state']]}" for row in document["key_data"])
+        yield "key data: " + ", ".join(f"{row['key']} {_sign(row)}" for row in document["key_data"])
     yield from (finding["text"]["en"] for finding in document["findings"] if finding["severity"] in TOLD)
     first = document["first"]
     if first is None:
@@ -45,6 +52,12 @@ def _lines(document: JsonObject) -> Iterator[str]:
         yield f"module: {first['module']}"
     for cause in (document.get("first_origin") or {}).get("causes", [])[:3]:
         yield f"cause: {cause['text']['en']} ({cause['score']:.2f})"
+
+
+def _sign(row: JsonObject) -> str:
+    counts = {state: row["counts"].get(state, 0) for state in ASIDE if state != row["state"]}
+    aside = ", ".join(f"{count} {ASIDE[state]}" for state, count in counts.items() if count)
+    return f"{SIGNS[row['state']]} ({aside})" if aside else SIGNS[row["state"]]
 
 
 def _value(value: object) -> str:

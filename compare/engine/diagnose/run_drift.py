@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 
 from compare.engine.diagnose.trend import GROWTH, LEAST_FOR_A_TEST, grows, growth, level_change, rising_order, standing_out
 from compare.engine.diagnose.words import Text, both, number
-from compare.engine.keydata.comparison import KeyComparison, TablePair
+from compare.engine.keydata.key_comparison import KeyComparison
+from compare.engine.keydata.table_pair import DIFFERS, TablePair
 from compare.engine.model import JsonObject
 
 LEAST_STEPS = 3  # fewer say nothing of how a difference moves
@@ -18,7 +19,6 @@ HARDLY = 0.1  # a rise of less is not worth a word
 WITHOUT_SIZE: Mapping[str, Text] = {  # why a step differs without a number that says how much
     "nonfinite": both("NaN or Inf on one side", "一侧为 NaN 或 Inf"),
     "shapes": both("other shapes", "形状不同"),
-    "one_sided": both("tables on one side only", "表只在一侧"),
     "statistics": both("compared by statistics alone", "只比较了统计量"),
     "unmeasured": both("parted where no norm tells", "差异不体现在范数上"),
 }
@@ -191,13 +191,13 @@ def key_drift(key: KeyComparison) -> Drift | None:
     odd: dict[int, str] = {}
     for pair in key.pairs:
         step = pair.place[0]
-        reason = _without_size(key, pair)
+        reason = _without_size(pair)
         if pair.evidence == "none" and reason is None:
             continue
         sizes.setdefault(step, None)
         if reason is not None:
             odd.setdefault(step, reason)
-        numbers = None if reason in ("shapes", "one_sided") else pair.masked or pair.numbers
+        numbers = None if reason == "shapes" else pair.masked or pair.numbers
         if numbers is not None and math.isfinite(numbers.max_abs):
             sizes[step] = max(sizes[step] or 0.0, numbers.max_abs)
         elif reason is None:
@@ -209,12 +209,10 @@ def key_drift(key: KeyComparison) -> Drift | None:
     return Drift(key.name, None, "max_abs", steps, values, None, odd)
 
 
-def _without_size(key: KeyComparison, pair: TablePair) -> str | None:
+def _without_size(pair: TablePair) -> str | None:
     """Why a table that counts as differing has no number that says by how much."""
-    if not key.counts_against(pair):
+    if pair.state != DIFFERS:
         return None
-    if min(pair.rows) < 0:
-        return "one_sided"
     numbers = pair.masked or pair.numbers
     if numbers is None:
         return "statistics"

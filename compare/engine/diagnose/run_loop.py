@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from compare.engine.diagnose.findings import Finding
 from compare.engine.diagnose.rank_findings import ranks_shifted
 from compare.engine.diagnose.run_checks import check_document, severity
+from compare.engine.diagnose.run_coverage import beside, compared_tables
 from compare.engine.diagnose.run_drift import Drift, key_drift, probability_drift
 from compare.engine.diagnose.run_reading import meaning, reading, since
 from compare.engine.diagnose.run_settings import Configurations, Roles, on_one_side, settings_document, what_differs, what_is_not_computed
 from compare.engine.diagnose.words import Text, both, number
 from compare.engine.keydata.checks import check, probability_differences
-from compare.engine.keydata.comparison import CONSEQUENCE, DIFFERS, KeyDataComparison, was_compared
 from compare.engine.keydata.documents import key_document, place_document
+from compare.engine.keydata.key_comparison import KeyDataComparison
+from compare.engine.keydata.table_pair import EQUAL
 from compare.engine.loop import quantity, stage_kind
 from compare.engine.model import JsonObject
 from compare.engine.pairing import Part
@@ -30,8 +32,9 @@ def loop_document(
 ) -> JsonObject:
     """Everything but the parts, as plain JSON: it is made once, by a worker of its own where several share a comparison.
 
-    ``verdict``: identical, consistent (tables on one side only, or not read), diverged; None where no table is on both sides. ``first``:
-    the table that parts first with the kind of stage that makes it and what that means, None where none does.
+    ``verdict``: identical, consistent (tables on one side only, or not read), diverged; None where no table was compared. ``first``: the
+    table that parts first with the kind of stage that makes it and what that means, None where none does. ``tables``: how many were
+    compared; ``beside``: what of the others has to be said beside that.
     """
     keys = [key_document(n, key, stage_of(key.name, parts)) for n, key in enumerate(comparison.keys)]
     checks = [
@@ -41,7 +44,7 @@ def loop_document(
         for one in check(side)
     ]
     settings = settings_document(configurations, roles)
-    drifts = [drift for key in comparison.keys if key.state in (DIFFERS, CONSEQUENCE) and (drift := key_drift(key)) is not None]
+    drifts = [drift for key in comparison.keys if key.first is not None and (drift := key_drift(key)) is not None]
     probabilities = [
         probability_drift(found, SIDES[at])
         for at, side in enumerate(comparison.sides)
@@ -63,7 +66,8 @@ def loop_document(
     return {
         "verdict": _word(comparison),
         "first": _first(comparison),
-        "tables": sum(len(key.pairs) for key in comparison.keys),
+        "tables": compared_tables(comparison),
+        "beside": beside(comparison),
         "error": None,
         **settings,
         "key_data": keys,
@@ -89,7 +93,15 @@ def failed_loop(error: JsonObject) -> JsonObject:
         both(f"Key data and configurations could not be compared: {said}", f"关键数据与配置未能比较：{said}"),
         evidence={"error": error},
     )
-    return {"verdict": "not_comparable", "first": None, "tables": 0, "error": error, "measure_s": 0.0, "findings": [finding.document()]}
+    return {
+        "verdict": "not_comparable",
+        "first": None,
+        "tables": 0,
+        "beside": None,
+        "error": error,
+        "measure_s": 0.0,
+        "findings": [finding.document()],
+    }
 
 
 def stage_of(key: str, parts: Sequence[Part]) -> str | None:
@@ -102,22 +114,22 @@ def stage_of(key: str, parts: Sequence[Part]) -> str | None:
 
 
 def _word(comparison: KeyDataComparison) -> str | None:
-    if not any(was_compared(pair) for key in comparison.keys for pair in key.pairs):
+    if not compared_tables(comparison):
         return None
-    if any(key.state in (DIFFERS, CONSEQUENCE) for key in comparison.keys):
+    if any(key.first is not None for key in comparison.keys):
         return "diverged"
-    return "identical" if all(pair.state == "equal" for key in comparison.keys for pair in key.pairs) else "consistent"
+    return "identical" if all(pair.state == EQUAL for key in comparison.keys for pair in key.pairs) else "consistent"
 
 
 def _first(comparison: KeyDataComparison) -> JsonObject | None:
     key = comparison.first
-    if key is None or key.first is None:
+    if key is None or key.own is None:
         return None
     known = quantity(key.name)
     return {
         "key": key.name,
         "stage": known.stage if known else None,
-        **place_document(key.first.place),
+        **place_document(key.own.place),
         "since": since(key),
         "meaning": meaning(key)[1],
     }

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from compare.engine.diagnose.findings import Finding
+from compare.engine.diagnose.run_coverage import coverage
 from compare.engine.diagnose.words import Text, both, number
-from compare.engine.keydata.comparison import CONSEQUENCE, DIFFERS, EQUAL, LEFT_ONLY, NOT_READ, RIGHT_ONLY, KeyComparison, KeyDataComparison
+from compare.engine.keydata.key_comparison import CONSEQUENCE, KeyComparison, KeyDataComparison
+from compare.engine.keydata.table_pair import DIFFERS, EQUAL
 from compare.engine.loop import quantity
 
 MOST_NAMES = 8
@@ -46,27 +48,20 @@ def meaning(key: KeyComparison) -> tuple[str, Text]:
 
 def _only_later(key: KeyComparison) -> bool:
     """Whether the step in which the key first differs began with a micro-step in which no rank differs: the weights were equal then."""
-    if key.first is None:
+    if key.own is None:
         return False
-    step = key.first.place[0]
+    step = key.own.place[0]
     differing = {pair.place[2] for pair in key.differing if pair.place[0] == step}
     equal = {pair.place[2] for pair in key.pairs if pair.place[0] == step and pair.state == EQUAL}
     return bool(equal) and min(equal) < min(differing)
 
 
 def reading(comparison: KeyDataComparison) -> list[Finding]:
-    """The first table that parts and what it means; then what follows from it; then what could not be read off."""
+    """The first table that parts and what it means; then what follows from it; then what it rests on."""
     found: list[Finding] = []
-    own = sorted((key for key in comparison.keys if key.state == DIFFERS), key=lambda key: key.first.place[0] if key.first else 0)
-    for at, key in enumerate(own):
+    for at, key in enumerate(comparison.own):
         found.append(_parting(key, comparison.keys, "error" if at == 0 else "warning"))
-    found += _consequences(comparison)
-    found += _reordered(comparison)
-    found += _one_sided(comparison)
-    found += _shapes(comparison)
-    found += _not_read(comparison)
-    found += _padding(comparison)
-    return found
+    return [*found, *_consequences(comparison), *coverage(comparison)]
 
 
 def _parting(key: KeyComparison, keys: Sequence[KeyComparison], severity: str) -> Finding:
@@ -74,7 +69,7 @@ def _parting(key: KeyComparison, keys: Sequence[KeyComparison], severity: str) -
     when = since(key)
     before = _agreeing(key, keys)
     agree = both(f"{before} equal, ", f"{before.replace(', ', '、')} 一致，") if before else both("", "")
-    first = key.first
+    first = key.own or key.first
     numbers = first.numbers if first else None
     size = both("", "")
     if numbers is not None:
@@ -105,19 +100,24 @@ def since(key: KeyComparison) -> Text:
 
 
 def _steps(key: KeyComparison) -> list[int]:
-    return sorted({pair.place[0] for pair in key.differing})
+    """From the first on in which it differs by itself."""
+    begin = key.own.place[0] if key.own else 0
+    return sorted({pair.place[0] for pair in key.differing if pair.place[0] >= begin})
 
 
 def _agreeing(key: KeyComparison, keys: Sequence[KeyComparison]) -> str:
     """The keys that it is directly made of and that do not differ in its first step."""
     known = quantity(key.name)
-    if known is None or key.first is None:
+    if known is None or key.own is None:
         return ""
-    step = key.first.place[0]
+    step = key.own.place[0]
     found = [
         other.name
         for other in keys
-        if (its := quantity(other.name)) is not None and its.key in known.of and step in other.steps and step not in _steps(other)
+        if (its := quantity(other.name)) is not None
+        and its.key in known.of
+        and any(pair.settled for pair in other.pairs if pair.place[0] == step)
+        and not any(pair.place[0] == step for pair in other.differing)
     ]
     return ", ".join(found)
 
@@ -141,90 +141,3 @@ def _consequences(comparison: KeyDataComparison) -> Iterator[Finding]:
         ),
         evidence={"keys": {key.name: sorted(key.caused_by) for key in follow}},
     )
-
-
-def _reordered(comparison: KeyDataComparison) -> Iterator[Finding]:
-    steps = sorted(comparison.alignment.reordered)
-    if not steps:
-        return
-    shown = ", ".join(map(str, steps[:MOST_NAMES])) + (" …" if len(steps) > MOST_NAMES else "")
-    moved = len(comparison.alignment.right_of)
-    by_sequence = any(pair.note == "by_sequence" for key in comparison.keys for pair in key.pairs)
-    rest = (
-        both("; tables per token were compared line by line in that order", "；逐词元的表也按此逐行比较") if by_sequence else both("", "")
-    )
-    yield Finding(
-        "prompts_reordered",
-        "warning",
-        both(
-            f"The sequences come in another order on the right (step {shown}): {moved} were paired by their content{rest['en']}",
-            f"右侧序列的顺序不同（第 {shown.replace(', ', '、')} 步）：{moved} 条按内容配对{rest['zh']}",
-        ),
-        evidence={"steps": steps, "sequences": moved},
-    )
-
-
-def _one_sided(comparison: KeyDataComparison) -> Iterator[Finding]:
-    for state, side, side_zh in ((LEFT_ONLY, "left", "左侧"), (RIGHT_ONLY, "right", "右侧")):
-        counts = {key.name: count for key in comparison.keys if (count := key.counts[state])}
-        if counts:
-            shown = ", ".join(f"{name} ({count})" for name, count in counts.items())
-            yield Finding(
-                "key_data_one_sided",
-                "warning",
-                both(f"Tables on the {side} side only: {shown}", f"仅{side_zh}有的表：{shown.replace(', ', '、')}"),
-                evidence={"side": side, "tables": counts},
-            )
-
-
-def _shapes(comparison: KeyDataComparison) -> Iterator[Finding]:
-    sides = comparison.sides
-    if sides[0] is None or sides[1] is None:
-        return
-    counts: dict[str, int] = {}
-    for key in comparison.keys:
-        for pair in key.pairs:
-            if min(pair.rows) >= 0 and pair.note != "by_sequence" and sides[0].shape(pair.rows[0]) != sides[1].shape(pair.rows[1]):
-                counts[key.name] = counts.get(key.name, 0) + 1
-    if counts:
-        shown = ", ".join(f"{name} ({count})" for name, count in counts.items())
-        yield Finding(
-            "key_data_shapes",
-            "warning",
-            both(
-                f"Tables of different shapes: {shown}. Their numbers are of the part both have; they count as differing",
-                f"形状不同的表：{shown.replace(', ', '、')}。其数值只针对共有部分，这些表一律视为不同",
-            ),
-            evidence={"tables": counts},
-        )
-
-
-def _not_read(comparison: KeyDataComparison) -> Iterator[Finding]:
-    counts = {key.name: count for key in comparison.keys if (count := key.counts[NOT_READ])}
-    if counts:
-        shown = ", ".join(f"{name} ({count})" for name, count in counts.items())
-        yield Finding(
-            "key_data_not_read",
-            "error",
-            both(f"Tables that could not be read on a side: {shown}", f"有一侧无法读取的表：{shown.replace(', ', '、')}"),
-            evidence={"tables": counts},
-        )
-
-
-def _padding(comparison: KeyDataComparison) -> Iterator[Finding]:
-    counts: dict[str, int] = {}
-    for key in comparison.keys:
-        count = sum(pair.note == "padding_only" for pair in key.pairs)
-        if count:
-            counts[key.name] = count
-    if counts:
-        shown = ", ".join(f"{name} ({count})" for name, count in counts.items())
-        yield Finding(
-            "key_data_padding",
-            "info",
-            both(
-                f"Tables that differ only beyond the end of the responses, in padding: {shown}",
-                f"仅在回复结束之后的填充位置不同的表：{shown.replace(', ', '、')}",
-            ),
-            evidence={"tables": counts},
-        )

@@ -44,7 +44,9 @@ def run_verdict(
     stages = pairing.stages if pairing is not None else ()
     rows = [_row(outcome) for outcome in outcomes]
     documents = {outcome.part.n: outcome.document for outcome in outcomes if outcome.document is not None}
-    word = _word([*(row["verdict"] for row in rows), *_one_sided(loop)], loop.get("verdict"))
+    word = _word([row["verdict"] for row in rows], loop.get("verdict"))
+    if word == "identical" and loop.get("key_data") and loop.get("verdict") is None:
+        word = "consistent"  # no table was compared, but there are some
     found = first_of(loop.get("first"), rows, documents)
     first = None if found is None else found.document()
     judged = list(documents.values())
@@ -63,11 +65,12 @@ def run_verdict(
     ]
     if len(rows) == 1 and judged:  # what is said of the only part is said of the runs
         findings += [finding for finding in judged[0]["findings"] if finding not in findings]
+    headline = _with_tables(_with_ranks(_headline(word, rows, judged, found, loop), rows, judged), word, loop)
     document = {
         "schema": SCHEMA,
         **sides,
         "verdict": word,
-        "headline": _with_failures(_with_ranks(_headline(word, rows, judged, found, loop), rows, judged), rows, loop),
+        "headline": _with_failures(headline, rows, loop),
         "first": first,
         "first_part": found.row["n"] if found and found.row else None,
         "first_origin": found.place if found and found.place and "causes" in found.place else None,
@@ -115,11 +118,6 @@ def _verdict(outcome: Outcome) -> str:
         word: str = outcome.document["verdict"]
         return word
     return "not_comparable" if outcome.part.only is None else f"{outcome.part.only}_only"
-
-
-def _one_sided(loop: JsonObject) -> set[str]:
-    """Sides that alone hold a key: as with a part that one side lacks, the runs are not identical."""
-    return {row["state"] for row in loop.get("key_data", []) if row["state"] in ("left_only", "right_only")}
 
 
 def _word(words: Sequence[str], tables: str | None) -> str:
@@ -366,6 +364,14 @@ def _with_ranks(headline: Text, rows: Sequence[JsonObject], judged: Sequence[Jso
         return headline
     tail = ranks_alone_words(_alone(rows))
     return both(headline["en"] + tail["en"], headline["zh"] + tail["zh"])
+
+
+def _with_tables(headline: Text, word: str, loop: JsonObject) -> Text:
+    """The headline with the tables that it does not speak for: what is said above it is said without them."""
+    said = loop.get("beside")
+    if said is None or word == "diverged":
+        return headline
+    return both(f"{headline['en']}; key data: {said['en']}", f"{headline['zh']}；关键数据：{said['zh']}")
 
 
 def _with_failures(headline: Text, rows: Sequence[JsonObject], loop: JsonObject) -> Text:

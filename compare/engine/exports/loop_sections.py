@@ -55,14 +55,23 @@ class LoopSections:
             return
         yield Heading(2, self.say("key_data"))
         yield from (Paragraph([finding["text"][self.language]]) for finding in findings if finding["code"] == "prompts_only")
-        kinds = {"equal": "good", "differs": "bad"}
+        kinds = {"equal": "good", "padding": "good", "differs": "bad"}
         lines: list[list[Line]] = []
         for row in rows:
             first = row.get("first") or {}
             known = [name for name in ("step", "rank") if first.get(name) is not None]
             place = self.say("comma").join(self.say(f"{name}_number", number=first[name]) for name in known)
-            lines.append([[Code(str(row["key"]))], [Mark(self.say(row["state"]), kinds.get(row["state"], "quiet"))], [place or "–"]])
-        yield Grid([self.say("key"), self.say("state"), self.say("first")], lines)
+            word = "tables_not_compared" if row["state"] == "not_compared" else str(row["state"])
+            state = Mark(self.say(word), kinds.get(row["state"], "quiet"))
+            lines.append([[Code(str(row["key"]))], [state], [self._tables(row)], [place or "–"]])
+        yield Grid([self.say("key"), self.say("state"), self.say("tables"), self.say("first")], lines)
+
+    def _tables(self, row: JsonObject) -> str:
+        """How many there are of a key, and of which kinds where not of one."""
+        counts = {state: count for state, count in row["counts"].items() if count}
+        if len(counts) < 2:
+            return str(row["tables"])
+        return self.say("comma").join(self.say("state_count", count=count, state=self.say(state)) for state, count in counts.items())
 
     def drift(self, rows: Sequence[JsonObject]) -> Iterator[Block]:
         """How each difference moves over the steps: the sentence says it, the numbers stand beside it."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from compare.engine.keydata.numbers import Array, values
 from compare.engine.keydata.tables import entry_order
-from compare.engine.loop import quantity
+from compare.engine.loop import key_order, quantity
 from compare.engine.model import Int64, KeyData
 
 Place = tuple[int, int, int, str]  # step, rank, micro_step, id
@@ -21,15 +22,14 @@ PROMPTS, RESPONSES = "prompts", "responses"
 
 
 class Tables:
-    """One side's tables by key and place; ``step`` and ``rank`` choose among them where the side holds them."""
+    """One side's tables by key and place. ``step`` and ``rank`` choose among them where the side holds several."""
 
     def __init__(self, table: KeyData, *, step: int | None = None, rank: int | None = None) -> None:
         self.table = table
         rows = np.arange(len(table))
-        if step is not None and (table.step == step).any():
-            rows = rows[table.step[rows] == step]
-        if rank is not None and (table.rank == rank).any():
-            rows = rows[table.rank[rows] == rank]
+        for column, wanted in ((table.step, step), (table.rank, rank)):
+            if wanted is not None and len(numbers_held(column)) > 1:
+                rows = rows[column[rows] == wanted]
         self.rows = rows
 
     @cached_property
@@ -45,6 +45,8 @@ class Tables:
 
     def named(self, name: str) -> Mapping[Place, int]:
         """The tables of a key under whatever name the trainer gives it."""
+        if name in self.by_key:
+            return self.by_key[name]
         for key, places in self.by_key.items():
             known = quantity(key)
             if known is not None and known.key == name:
@@ -117,9 +119,29 @@ class Tables:
             for line, (place, _) in enumerate(sequences)
         }
 
+    @cached_property
+    def batches(self) -> dict[tuple[int, int, int], tuple[Place, ...]]:
+        """Step, rank, micro-step → whose sequences were worked on there, in order: as the last per-token key of the loop has them."""
+        table = self.table
+        found: dict[tuple[int, int, int], tuple[Place, ...]] = {}
+        for row in sorted(self.sequences, key=lambda row: key_order(table.keys[int(table.key[row])])):
+            at = int(table.step[row]), int(table.rank[row]), int(table.micro_step[row])
+            found[at] = tuple(place for place, _ in self.sequences[row])
+        return found
+
+    def place(self, row: int) -> Place:
+        table = self.table
+        return int(table.step[row]), int(table.rank[row]), int(table.micro_step[row]), table.ids[table.id[row]]
+
     def shape(self, row: int) -> tuple[int, ...] | None:
         at = int(self.table.shape[row])
         return None if at < 0 else self.table.shapes[at]
+
+
+def numbers_held(column: NDArray[Any]) -> list[int]:
+    """The steps or ranks that there are, sorted; a table without a folder for them has none."""
+    held: list[int] = np.unique(column[column >= 0]).tolist()
+    return held
 
 
 def _cut(sequences: Sequence[tuple[Place, int]], rows: Sequence[tuple[int, tuple[int, ...]]]) -> dict[int, list[tuple[Place, int]]]:
@@ -136,29 +158,43 @@ def _cut(sequences: Sequence[tuple[Place, int]], rows: Sequence[tuple[int, tuple
 
 @dataclass(slots=True)
 class Alignment:
-    """``right_of`` says for lists (prompts, responses) where the entry of a left place lies on the right, where that is elsewhere.
-    ``reordered``: the steps in which something does."""
+    """Which entry of the left's lists (prompts, responses) is which of the right's. ``right_of``: where that is, for entries that lie
+    elsewhere there; ``partners``: the same for all; an entry that is in neither has none. ``reordered``: the steps in which one moved."""
 
+    partners: dict[Place, Place] = field(default_factory=dict)
     right_of: dict[Place, Place] = field(default_factory=dict)
     reordered: set[int] = field(default_factory=set)
 
 
-def align_lists(left: Tables, right: Tables) -> Alignment:
-    """Pairs the entries of prompts and responses by content: an asynchronous rollout returns them in any order.
+Spots = Callable[[Iterable[Place], int], Mapping[Place, Place]]  # where the places of a side are to be met → the places themselves
+
+
+def align_lists(left: Tables, right: Tables, spots: Spots) -> Alignment:
+    """Pairs the entries of prompts and responses by content, each with one other: an asynchronous rollout returns them in any order.
 
     An entry goes with the one at its own place where prompt and response are equal; else with one of the same prompt and response anywhere
-    in the step; else the same prompt at its place; else the same prompt anywhere; what is left keeps its place.
+    in the step; else the same prompt at its place; else the same prompt anywhere; what is left goes with what is left at its place.
     """
+    contents = _contents(left), _contents(right)
+    places = tuple(spots(found, side) for side, found in enumerate(contents))
+    steps: tuple[defaultdict[int, dict[Place, Content]], ...] = (defaultdict(dict), defaultdict(dict))
+    for side in (0, 1):
+        for spot, place in places[side].items():
+            steps[side][spot[0]][spot] = contents[side][place]
     found = Alignment()
-    sides = [_contents(side) for side in (left, right)]
-    for step in sorted(sides[0].keys() & sides[1].keys()):
-        here, there = dict(sides[0][step]), dict(sides[1][step])
+    for step in sorted(steps[0].keys() & steps[1].keys()):
+        here, there = steps[0][step], steps[1][step]
+        matched: dict[Place, Place] = {}
         if here == there:
-            continue
-        for take in (_both_at_place, _both, _prompt_at_place, _prompt, _place):
-            _match(here, there, take, found.right_of)
-    found.right_of = {a: b for a, b in found.right_of.items() if a != b}
-    found.reordered = {place[0] for place in found.right_of}
+            matched = {spot: spot for spot in here}
+        else:
+            for take in (_both_at_place, _both, _prompt_at_place, _prompt, _place):
+                _match(here, there, take, matched)
+        for a, b in matched.items():
+            found.partners[places[0][a]] = places[1][b]
+            if a != b:
+                found.right_of[places[0][a]] = places[1][b]
+                found.reordered.add(places[0][a][0])
     return found
 
 
@@ -179,7 +215,7 @@ def _prompt_at_place(place: Place, content: Content) -> Hashable:
 
 
 def _prompt(place: Place, content: Content) -> Hashable:
-    return content[0]
+    return content[0] or None
 
 
 def _place(place: Place, content: Content) -> Hashable:
@@ -197,14 +233,12 @@ def _match(here: dict[Place, Content], there: dict[Place, Content], take: Take, 
             del here[place], there[found[place]]
 
 
-def _contents(side: Tables) -> dict[int, dict[Place, Content]]:
+def _contents(side: Tables) -> dict[Place, Content]:
     prompts, responses = side.named(PROMPTS), side.named(RESPONSES)
-    found: defaultdict[int, dict[Place, Content]] = defaultdict(dict)
-    for place, row in prompts.items():
-        prompt = _tokens(side.table, row)
-        if prompt:
-            found[place[0]][place] = prompt, _tokens(side.table, responses.get(place, -1))
-    return dict(found)
+    return {
+        place: (_tokens(side.table, prompts.get(place, -1)), _tokens(side.table, responses.get(place, -1)))
+        for place in sorted({*prompts, *responses}, key=_ordered)
+    }
 
 
 def _tokens(table: KeyData, row: int) -> bytes:

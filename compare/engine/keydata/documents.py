@@ -10,17 +10,9 @@ from typing import Any
 import numpy as np
 
 from compare.engine.keydata.alignment import Place, Tables
-from compare.engine.keydata.comparison import (
-    DIFFERS,
-    EQUAL,
-    LEFT_ONLY,
-    NOT_READ,
-    RIGHT_ONLY,
-    KeyComparison,
-    KeyDataComparison,
-    TablePair,
-)
+from compare.engine.keydata.key_comparison import CONSEQUENCE, KeyComparison, KeyDataComparison
 from compare.engine.keydata.numbers import Array, Numbers, overlap, values
+from compare.engine.keydata.table_pair import DIFFERS, EQUAL, NOT_COMPARABLE, NOT_READ, PADDING, TablePair
 from compare.engine.model import JsonObject, Statistic
 
 FORMAT = 1
@@ -58,8 +50,9 @@ def overview(keys: list[JsonObject], comparison: KeyDataComparison) -> JsonObjec
         name: [] for name in ("n", "step", "rank", "micro_step", "state", "tables", "differing", "same", "max_abs", "max_rel")
     }
     for n, key in enumerate(comparison.keys):
-        for place, group in groupby(key.pairs, key=lambda pair: pair.place[:3]):
-            pairs = list(group)
+        for place, group in groupby(enumerate(key.pairs), key=lambda entry: entry[1].place[:3]):
+            entries = list(group)
+            pairs = [pair for _, pair in entries]
             numbers = [pair.numbers for pair in pairs if pair.numbers is not None]
             compared = sum(each.compared for each in numbers)
             row = (
@@ -67,9 +60,9 @@ def overview(keys: list[JsonObject], comparison: KeyDataComparison) -> JsonObjec
                 place[0],
                 _known(place[1]),
                 _known(place[2]),
-                _cell_state(key, pairs),
+                _cell_state({key.table_state(at) for at, _ in entries}),
                 len(pairs),
-                sum(key.counts_against(pair) for pair in pairs),
+                sum(pair.state == DIFFERS for pair in pairs),
                 100 * sum(each.same for each in numbers) / compared if compared else None,
                 max((each.max_abs for each in numbers), default=None),
                 max((each.max_rel for each in numbers), default=None),
@@ -86,14 +79,13 @@ def key_tables(n: int, key: KeyComparison, comparison: KeyDataComparison) -> Jso
 
 
 def table_document(t: int, key: KeyComparison, pair: TablePair, sides: tuple[Tables | None, Tables | None]) -> JsonObject:
-    state = key.state if pair.state == DIFFERS and key.state != EQUAL else pair.state
     elsewhere = pair.right_place is not None and pair.rows[0] >= 0 and pair.rows[1] >= 0 and pair.right_place[1:] != pair.place[1:]
     left, right = (_of(side, row) for side, row in zip(sides, pair.rows, strict=True))
     return {
         "t": t,
         **place_document(pair.place),
         "right": place_document(pair.right_place) if elsewhere and pair.right_place is not None else None,
-        "state": state,
+        "state": key.table_state(t),
         "evidence": pair.evidence,
         "note": pair.note,
         "left_shape": left["shape"],
@@ -103,7 +95,7 @@ def table_document(t: int, key: KeyComparison, pair: TablePair, sides: tuple[Tab
         "left_problem": left["problem"],
         "right_problem": right["problem"],
         **_numbers(pair.numbers),
-        "cropped": pair.numbers is not None and left["shape"] != right["shape"],
+        "cropped": pair.numbers is not None and not pair.lines and left["shape"] != right["shape"],
         "masked": None
         if pair.masked is None
         else {name: value for name, value in _numbers(pair.masked).items() if name in ("compared", "same", "max_abs", "max_rel")},
@@ -188,14 +180,10 @@ def _difference(left: Array, right: Array) -> list[float | None]:
     return distance + [None] * (max(len(left), len(right)) - both)
 
 
-def _cell_state(key: KeyComparison, pairs: list[TablePair]) -> str:
-    states = {pair.state for pair in pairs}
-    if any(key.counts_against(pair) for pair in pairs):
-        only = states & {LEFT_ONLY, RIGHT_ONLY}
-        return only.pop() if len(states) == 1 and only else key.state if key.state != EQUAL else DIFFERS
-    if NOT_READ in states:
-        return NOT_READ
-    return states.pop() if len(states) == 1 else EQUAL
+def _cell_state(states: set[str]) -> str:
+    """Of several tables: what matters most. Tables that one side lacks count only where there are no others."""
+    found = next((state for state in (DIFFERS, CONSEQUENCE, NOT_READ, NOT_COMPARABLE, PADDING, EQUAL) if state in states), None)
+    return found or min(states)
 
 
 def _of(side: Tables | None, row: int) -> Mapping[str, Any]:

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from compare.engine.errors import DumpError
-from compare.engine.keydata.alignment import Alignment, Tables, align_lists
-from compare.engine.keydata.comparison import KeyDataComparison, moved_lines
+from compare.engine.keydata.alignment import Tables
 from compare.engine.keydata.documents import Line, in_full, key_tables, lines_of, overview
+from compare.engine.keydata.key_comparison import KeyDataComparison
+from compare.engine.keydata.numbers import values
 from compare.engine.keydata.store import read_key_data
 from compare.engine.keydata.workbook import write_workbook
 from compare.engine.model import JsonObject
@@ -30,6 +31,9 @@ def write_key_data(comparison: KeyDataComparison, keys: list[JsonObject], folder
     for n, key in enumerate(comparison.keys):
         _write(folder / f"{n}.json", key_tables(n, key, comparison))
         np.save(folder / f"{n}.rows.npy", np.array([pair.rows for pair in key.pairs], np.int32).reshape(-1, 2), allow_pickle=False)
+        lines = [(t, *line) for t, pair in enumerate(key.pairs) for line in pair.lines]
+        if lines:
+            np.save(folder / f"{n}.lines.npy", np.array(lines, np.int32), allow_pickle=False)
 
 
 def write_loop_document(loop: JsonObject, folder: Path) -> None:
@@ -85,19 +89,20 @@ class KeyDataReader:
             raise DumpError("key_data_unknown", FOLDER, n=n, t=t)
         table = key["tables"][t]
         rows = np.load(self.folder / f"{n}.rows.npy", mmap_mode="r", allow_pickle=False)[t]
-        sides = (_tables(self.runs[0]), _tables(self.runs[1]))
-        lines = self._lines(sides, (int(rows[0]), int(rows[1])), by_sequence=table["note"] == "by_sequence")
+        lines = self._lines(n, t, (int(rows[0]), int(rows[1])))
         head = {"format": key["format"], "n": n, "key": key["key"], "kind": key["kind"], "table": table}
         document: JsonObject = spelled({**head, **in_full(lines, key["kind"], row, start)})
         return document
 
-    def _lines(self, sides: tuple[Tables | None, Tables | None], rows: tuple[int, int], *, by_sequence: bool) -> list[Line]:
-        left, right = sides
-        if by_sequence and left is not None and right is not None:
-            name = right.table.keys[right.table.key[rows[1]]]
-            moved = moved_lines(left, right, rows[0], name, _alignment(*self.runs))
-            return [(x, y, len(x)) for _, x, y in moved or ()]
-        return lines_of(sides, rows)
+    def _lines(self, n: int, t: int, rows: tuple[int, int]) -> list[Line]:
+        sides = _tables(self.runs[0]), _tables(self.runs[1])
+        moved = _lines_by_sequence(self.folder / f"{n}.lines.npy").get(t, [])
+        found: list[Line] = []
+        for line, length, row, right_line, right_length in moved:
+            arrays = [None if side is None else values(side.table, at) for side, at in zip(sides, (rows[0], row), strict=True)]
+            if arrays[0] is not None and arrays[1] is not None:
+                found.append((arrays[0][line][:length], arrays[1][right_line][:right_length], max(length, right_length)))
+        return found or lines_of(sides, rows)
 
 
 @lru_cache(maxsize=8)
@@ -112,7 +117,11 @@ def _tables(run: Path) -> Tables | None:
     return None if table is None else Tables(table)
 
 
-@lru_cache(maxsize=4)
-def _alignment(left: Path, right: Path) -> Alignment:
-    sides = _tables(left), _tables(right)
-    return Alignment() if sides[0] is None or sides[1] is None else align_lists(sides[0], sides[1])
+@lru_cache(maxsize=8)
+def _lines_by_sequence(path: Path) -> dict[int, list[list[int]]]:
+    """Table → its lines, as ``table_pair.Line``; none in comparisons that were stored without."""
+    found: dict[int, list[list[int]]] = {}
+    if path.is_file():
+        for t, *line in np.load(path, allow_pickle=False).tolist():
+            found.setdefault(t, []).append(line)
+    return found

@@ -37,7 +37,17 @@ export interface TablePlace {
   readonly id: string | null;
 }
 
-export type KeyDataState = "equal" | "differs" | "consequence" | "left_only" | "right_only";
+/** `padding`: only positions beyond the responses' ends differ. Of a key besides: `not_compared`; of a table: `not_read`, `not_comparable`. */
+export type KeyDataState =
+  | "equal"
+  | "padding"
+  | "differs"
+  | "consequence"
+  | "left_only"
+  | "right_only"
+  | "not_compared"
+  | "not_read"
+  | "not_comparable";
 export type KeyDataKind = "tokens" | "per_token" | "scalar" | "other";
 
 /** One key of the pipeline: prompts, responses, … loss. */
@@ -53,7 +63,9 @@ export interface KeyData {
   /** The first table that differs. */
   readonly first: TablePlace | null;
   readonly tables: number;
-  readonly counts: Readonly<Record<"equal" | "differs" | "left_only" | "right_only", number>>;
+  readonly counts: Readonly<
+    Record<"equal" | "differs" | "left_only" | "right_only", number> & Partial<Record<"padding" | "not_read" | "not_comparable", number>>
+  >;
   /** Ranks that hold the same bytes. */
   readonly copies: number;
   /** Of a consequence: the earlier keys that differ and that it is made of. */

@@ -64,9 +64,9 @@ def test_a_step_that_differs_without_a_number_is_named_and_not_taken_for_zero() 
     found = drift([None, 0.1, 0.1, 0.1], {0: "shapes"})
     assert found.kind == "from_start"
     assert found.text["en"].endswith("; step 0: other shapes")
-    alone = drift([None, None], {0: "nonfinite", 1: "one_sided"})
+    alone = drift([None, None], {0: "nonfinite", 1: "statistics"})
     assert alone.kind == "from_start"
-    assert alone.text["en"] == "loss: in every step from step 0 on; step 0: NaN or Inf on one side; step 1: tables on one side only"
+    assert alone.text["en"] == "loss: in every step from step 0 on; step 0: NaN or Inf on one side; step 1: compared by statistics alone"
     assert drift([0, 0, None], {2: "statistics"}).kind == "late"
     late = drift([0, math.nan, 0.2])
     assert (late.kind, late.document()["without_size"]) == ("late", [{"step": 1, "reason": "nonfinite"}])

@@ -11,7 +11,8 @@ import numpy as np
 
 from compare.engine.ingest import paths_to_sources, read_side
 from compare.engine.keydata.alignment import Tables
-from compare.engine.keydata.comparison import KeyComparison, KeyDataComparison, compare_key_data
+from compare.engine.keydata.comparison import compare_key_data
+from compare.engine.keydata.key_comparison import KeyComparison, KeyDataComparison
 from compare.engine.model import KeyData, Side
 
 Tree = Mapping[tuple[str, int, int, int], Any]

@@ -2,9 +2,9 @@ import type { KeyTable, KeyTables } from "../../api/run-verdict";
 import type { Num } from "../../api/types";
 import { figure } from "../../i18n/format";
 
-/** Whether a table asks for a look. */
+/** Whether a table asks for a look: it differs, or is not known to be the same. */
 export function isDiffering({ state }: Pick<KeyTable, "state">): boolean {
-  return state !== "equal";
+  return state !== "equal" && state !== "padding";
 }
 
 /** The table that a key opens on: the first that differs with values to show, else the first that differs, else the first. */

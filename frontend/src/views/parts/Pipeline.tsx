@@ -4,7 +4,7 @@ import { useI18n } from "../../i18n";
 import { useSize } from "../compare/use-size";
 import { Breakable } from "./Breakable";
 import styles from "./pipeline.module.css";
-import { causeOf, firstStep, keyLines, PROMPTS_ONLY, placeText } from "./run-words";
+import { asideText, causeOf, firstStep, keyLines, PROMPTS_ONLY, placeText } from "./run-words";
 
 interface Props {
   verdict: Pick<RunVerdict, "key_data" | "first" | "findings" | "parts">;
@@ -24,12 +24,15 @@ export function Pipeline({ verdict, names, selected, onSelect }: Props) {
   const width = useSize(box)?.width ?? 0;
   const step = firstStep(keys);
   const groups = useMemo(() => groupsOf(keys), [keys]);
-  const differing = keys.some(({ state }) => state !== "equal");
-  const aside = !differing
-    ? words.allEqual(format.count(keys.length))
-    : step !== null && verdict.parts.some((part) => part.step !== null && part.step < step)
-      ? words.before(`${step}`, format.count(keys.length))
-      : "";
+  const whole = keys.every((data) => asideText(data, names, t, format.count) === "");
+  const equal = keys.every(({ state }) => state === "equal");
+  const aside = !whole
+    ? ""
+    : equal
+      ? words.allEqual(format.count(keys.length))
+      : step !== null && verdict.parts.some((part) => part.step !== null && part.step < step)
+        ? words.before(`${step}`, format.count(keys.length))
+        : "";
   return (
     <section className={styles.section} aria-label={words.title}>
       <header className={styles.header}>
@@ -54,9 +57,11 @@ export function Pipeline({ verdict, names, selected, onSelect }: Props) {
             const first = data.key === verdict.first?.key_data;
             const place = data.first === null ? "" : words.first(placeText(data.first, t));
             const copies = data.copies > 1 ? words.copies(format.count(data.copies)) : "";
-            const bad = data.counts.differs + data.counts.left_only + data.counts.right_only;
-            const many = data.state === "consequence" ? words.differOf(format.count(bad), format.count(data.tables)) : "";
-            const more = [first ? words.firstOfAll : "", many, place, copies].filter(Boolean).join(t.common.comma);
+            const many = data.state === "consequence" ? words.differOf(format.count(data.counts.differs), format.count(data.tables)) : "";
+            const besides = asideText(data, names, t, format.count);
+            const more = [first ? words.firstOfAll : "", many, place, copies, besides === detail ? "" : besides]
+              .filter(Boolean)
+              .join(t.common.comma);
             return (
               <li key={data.n}>
                 <button
@@ -66,9 +71,7 @@ export function Pipeline({ verdict, names, selected, onSelect }: Props) {
                   data-state={data.state}
                   data-first={first}
                   aria-pressed={data.n === selected}
-                  title={[data.stage, many, data.first === null ? "" : words.first(placeText(data.first, t)), copies]
-                    .filter(Boolean)
-                    .join(" · ")}
+                  title={[data.stage, many, place, besides, copies].filter(Boolean).join(" · ")}
                   onClick={() => onSelect(data.n)}
                 >
                   <span className={styles.name}>
@@ -94,17 +97,21 @@ export function Pipeline({ verdict, names, selected, onSelect }: Props) {
   );
 }
 
-/** ✓ equal, ▲ differs, △ a consequence, hatched: one side only. */
+/** ✓ equal, ≈ but for padding, ▲ differs, △ a consequence, ∅ not compared, hatched: one side only. */
 export function KeySign({ state }: { state: KeyDataState }) {
   if (state === "left_only" || state === "right_only") return <span className={styles.hatch} aria-hidden="true" />;
   return (
     <svg className={styles.sign} data-state={state} width="14" height="14" viewBox="0 0 16 16" fill="none" aria-hidden="true">
       {state === "equal" ? (
         <path d="m2.4 8.6 3.7 3.7 7.6-8.6" stroke="currentcolor" strokeWidth="1.6" />
+      ) : state === "padding" ? (
+        <path d="M2 6.4c2-2.2 4-2.2 6 0s4 2.2 6 0M2 11.4c2-2.2 4-2.2 6 0s4 2.2 6 0" stroke="currentcolor" strokeWidth="1.5" />
       ) : state === "differs" ? (
         <path d="M8 2.2 14.3 13.4H1.7Z" fill="currentcolor" />
-      ) : (
+      ) : state === "consequence" ? (
         <path d="M8 3.2 13.6 13H2.4Z" stroke="currentcolor" strokeWidth="1.6" strokeLinejoin="round" />
+      ) : (
+        <path d="M8 2.5a5.5 5.5 0 1 1 0 11a5.5 5.5 0 0 1 0-11ZM4.1 11.9 11.9 4.1" stroke="currentcolor" strokeWidth="1.5" />
       )}
     </svg>
   );

@@ -11,7 +11,9 @@ export function RunPremises({ verdict }: { verdict: RunVerdict }) {
   const premises: { code: string; text: string; ok: boolean }[] = [];
   for (const { key, kind, state } of verdict.key_data) {
     if (kind !== "tokens") continue;
-    premises.push({ code: key, text: state === "equal" ? key : words.keyDiffers(key), ok: state === "equal" });
+    const differs = state === "differs" || state === "consequence";
+    const text = state === "equal" ? key : differs ? words.keyDiffers(key) : words.keyIs(key, t.loop.keyDataStates[state]);
+    premises.push({ code: key, text, ok: state === "equal" });
   }
   const unpaired = verdict.parts.filter(isOneSided).length;
   premises.push({

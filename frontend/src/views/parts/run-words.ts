@@ -41,10 +41,13 @@ export function keyLines(
 ) {
   const words = t.loop.pipeline;
   const { state, counts, tables, first } = data;
-  const bad = format(counts.differs + counts.left_only + counts.right_only);
+  const bad = format(counts.differs);
+  const aside = asideText(data, names, t, format);
   switch (state) {
     case "equal":
-      return { state: t.loop.keyDataStates.equal, detail: words.equalOf(format(counts.equal), format(tables)) };
+      return { state: t.loop.keyDataStates.equal, detail: aside || words.equalOf(format(counts.equal), format(tables)) };
+    case "padding":
+      return { state: t.loop.keyDataStates.padding, detail: aside || words.equalOf(format(counts.padding ?? 0), format(tables)) };
     case "differs":
       return { state: words.differs(bad, format(tables)), detail: first === null ? "" : placeText(first, t, ["step", "rank"]) };
     case "consequence":
@@ -56,7 +59,28 @@ export function keyLines(
       return { state: words.onlyIn(names.left), detail: t.loop.key.tables(tables, format(tables)) };
     case "right_only":
       return { state: words.onlyIn(names.right), detail: t.loop.key.tables(tables, format(tables)) };
+    default:
+      return { state: t.loop.keyDataStates.not_compared, detail: aside };
   }
+}
+
+/** The tables that the state of their key does not speak for: on one side only, not compared, other in padding alone. */
+export function asideText(
+  { state, counts }: KeyData,
+  names: Record<"left" | "right", string>,
+  t: Messages,
+  format: (count: number) => string,
+): string {
+  const words = t.loop.pipeline;
+  const missed = (counts.not_read ?? 0) + (counts.not_comparable ?? 0);
+  return [
+    state === "left_only" || counts.left_only === 0 ? "" : words.someOnlyIn(format(counts.left_only), names.left),
+    state === "right_only" || counts.right_only === 0 ? "" : words.someOnlyIn(format(counts.right_only), names.right),
+    missed === 0 ? "" : words.someNotCompared(format(missed)),
+    state === "padding" || !counts.padding ? "" : words.somePadding(format(counts.padding)),
+  ]
+    .filter(Boolean)
+    .join(t.common.comma);
 }
 
 /** The key that the page opens on: the first with a cause of its own, else the first that is not equal, else the first. */
@@ -65,7 +89,7 @@ export function openingKey(verdict: Pick<RunVerdict, "key_data" | "first">): Key
   return (
     keys.find(({ key }) => key === first?.key_data) ??
     keys.find(({ state }) => state === "differs") ??
-    keys.find(({ state }) => state !== "equal") ??
+    keys.find(({ state }) => state !== "equal" && state !== "padding") ??
     keys[0] ??
     null
   );
