@@ -5,6 +5,7 @@ import type { KeyData, KeyTable } from "../../api/run-verdict";
 import { useI18n } from "../../i18n";
 import { errorSentence } from "../../i18n/errors";
 import { Button } from "../../ui/button";
+import { Segments } from "../../ui/segments";
 import { useViewState } from "../../use-view-state";
 import { KeySign } from "../parts/Pipeline";
 import styles from "./key-data.module.css";
@@ -73,15 +74,16 @@ function Tables({ slug, data, tables, names }: { slug: string; data: KeyData; ta
   return (
     <>
       {choice ? (
-        // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out as one joined control in every browser
-        <div className={styles.choice} role="group" aria-label={words.show}>
-          <button type="button" aria-pressed={all} onClick={() => setAll(true)}>
-            {words.all(format.count(tables.length))}
-          </button>
-          <button type="button" aria-pressed={!all} onClick={() => setAll(false)}>
-            {words.only(format.count(differing.length))}
-          </button>
-        </div>
+        <Segments
+          className={styles.choice}
+          label={words.show}
+          value={all ? "all" : "differing"}
+          options={[
+            { value: "all", text: words.all(format.count(tables.length)) },
+            { value: "differing", text: words.only(format.count(differing.length)) },
+          ]}
+          onChange={(value) => setAll(value === "all")}
+        />
       ) : null}
       <TablesList
         label={words.grid(data.key)}

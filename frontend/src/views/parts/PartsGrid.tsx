@@ -14,6 +14,7 @@ import {
   placeOfCell,
 } from "../../model/parts";
 import { gridCell, gridRow } from "../../ui/grid-roles";
+import { Segments } from "../../ui/segments";
 import { useViewState } from "../../use-view-state";
 import { PHONE, useMedia } from "../compare/use-media";
 import { useSize } from "../compare/use-size";
@@ -153,15 +154,16 @@ export function PartsGrid({ parts, first, entry, returned, quiet = false, names,
         <h2>{staged ? words.matrixTitle : words.matrixTitleOneRow}</h2>
         <span className={styles.note}>{note}</span>
         {told ? (
-          // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out as one joined control in every browser
-          <div className={styles.choice} role="group" aria-label={words.ranksChoice}>
-            <button type="button" aria-pressed={byRank} onClick={() => change({ ranks: "all" })}>
-              {words.allRanks}
-            </button>
-            <button type="button" aria-pressed={!byRank} onClick={() => change({ ranks: "worst" })}>
-              {words.worstRank}
-            </button>
-          </div>
+          <Segments
+            className={styles.choice}
+            label={words.ranksChoice}
+            value={byRank ? "all" : "worst"}
+            options={[
+              { value: "all", text: words.allRanks },
+              { value: "worst", text: words.worstRank },
+            ]}
+            onChange={(value) => change({ ranks: value })}
+          />
         ) : null}
       </header>
       {overflowing ? (

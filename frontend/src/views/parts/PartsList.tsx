@@ -3,6 +3,7 @@ import type { RunPart } from "../../api/types";
 import { useI18n } from "../../i18n";
 import { cellState, hasPanel, isNotable, rangesText } from "../../model/parts";
 import { Button } from "../../ui/button";
+import { Segments } from "../../ui/segments";
 import { DEFAULT_VIEW, encodeView } from "../../url-state";
 import { PartSign } from "./PartSign";
 import styles from "./parts-list.module.css";
@@ -38,15 +39,16 @@ export function PartsList({ parts, first, names, action }: Props) {
         <h2>{words.list}</h2>
         <span className={styles.count}>{choice ? null : words.count(parts.length, format.count(parts.length))}</span>
         {choice ? (
-          // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out as one joined control in every browser
-          <div className={styles.choice} role="group" aria-label={words.show}>
-            <button type="button" aria-pressed={all} onClick={() => setAll(true)}>
-              {words.all(format.count(parts.length))}
-            </button>
-            <button type="button" aria-pressed={!all} onClick={() => setAll(false)}>
-              {words.notable(format.count(notable.length))}
-            </button>
-          </div>
+          <Segments
+            className={styles.choice}
+            label={words.show}
+            value={all ? "all" : "notable"}
+            options={[
+              { value: "all", text: words.all(format.count(parts.length)) },
+              { value: "notable", text: words.notable(format.count(notable.length)) },
+            ]}
+            onChange={(value) => setAll(value === "all")}
+          />
         ) : null}
       </header>
       <div className={styles.columns} data-staged={staged} aria-hidden="true">

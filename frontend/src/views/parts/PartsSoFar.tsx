@@ -55,7 +55,7 @@ export function PartsSoFar({ comparison, slug, from, ended }: Props) {
       {ended ?? <SoFarBlock slug={slug} comparison={comparison} soFar={known} loop={loop} />}
       {pending ? <PipelinePending error={piece.error} /> : null}
       {keys.length === 0 ? null : <Pipeline verdict={verdict} names={names} selected={key?.n ?? null} onSelect={openTable} />}
-      <div className={styles.columns} data-both={key !== null}>
+      <div className={styles.columns} data-both={key !== null} data-going={ended === undefined}>
         <div className={styles.left}>
           <PartsGrid
             parts={parts}
