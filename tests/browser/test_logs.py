@@ -104,7 +104,12 @@ def test_a_log_beside_a_train_dump_says_what_the_comparison_with_the_engine_lack
     expect(landing.fact("left", "From logs")).to_contain_text("verl.log")
     landing.compare()
     bench = Workbench(page).arrived()
-    expect(bench.page.get_by_text("train_batch_size 256 / ppo_mini_batch_size 64 = 4, wanted 1")).to_be_visible()
+    said = "train_batch_size 256 / ppo_mini_batch_size 64 = 4, wanted 1"
+    expect(bench.page.get_by_text(said)).to_be_visible()
+    page.get_by_role("button", name="1 precondition fails").click()
+    needs = page.get_by_role("region", name=NEEDS)
+    expect(needs.get_by_role("listitem").filter(has_text=said)).to_be_visible()
+    expect(needs.get_by_role("row").filter(has_text="One mini-batch a step")).to_contain_text("fails 4")
 
 
 def test_a_log_that_holds_no_configuration_is_refused_in_words(visit: Visit, tmp_path: Path) -> None:

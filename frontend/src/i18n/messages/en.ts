@@ -63,7 +63,7 @@ export const en = {
   landing: {
     documentTitle: "probe: where do two runs first part?",
     title: "Where do these two runs first part?",
-    lead: "Drop a training dump and an inference dump, or two runs of one kind left and right: folders, archives or loose json files. Of a folder the tensor files are sent only if you ask for it; an archive is sent whole.",
+    lead: "Drop a training dump and an inference dump, or two runs of one kind left and right: folders, archives, loose json files or a trainer's log. Of a folder the tensor files are sent only if you ask for it, of a large log its beginning and its configuration; an archive is sent whole.",
     dropTrain: "Drop the training dump here",
     dropInfer: "Drop the inference dump here",
     dropNow: "Let go to add",

@@ -57,7 +57,7 @@ export const zh: Messages = {
   landing: {
     documentTitle: "probe：两次运行从哪里开始不同？",
     title: "这两次运行，从哪里开始不同？",
-    lead: "拖入一份训练 dump 和一份推理 dump，或把两次同类运行分别拖到左右两侧：文件夹、压缩包或零散的 json 文件均可。文件夹中的张量文件仅在你选择时才发送；压缩包则整体发送。",
+    lead: "拖入一份训练 dump 和一份推理 dump，或把两次同类运行分别拖到左右两侧：文件夹、压缩包、零散的 json 文件或训练日志均可。文件夹中的张量文件仅在你选择时才发送，大日志只发送开头与其中的配置；压缩包则整体发送。",
     dropTrain: "把训练 dump 拖到这里",
     dropInfer: "把推理 dump 拖到这里",
     dropNow: "松开即可添加",
