@@ -3,7 +3,11 @@ import { RequestError } from "../api/problem";
 import { type SideServices, SideUpload, type SideView, swapSides } from "./side";
 import type { SenderEvents } from "./transfer";
 
+const made: SideUpload[] = [];
+
 afterEach(() => {
+  // What is still on its way would go on telling the storage how far it is.
+  for (const upload of made.splice(0)) upload.remove();
   sessionStorage.clear();
   vi.useRealTimers();
 });
@@ -25,6 +29,7 @@ function setup(services: Partial<SideServices> = {}) {
     },
     ...services,
   });
+  made.push(upload);
   const phases: string[] = [];
   upload.subscribe(() => {
     const { phase } = upload.view();
