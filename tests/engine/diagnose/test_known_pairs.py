@@ -157,6 +157,7 @@ def test_the_document_has_the_members_of_its_schema(known: Known) -> None:
         "layers",
         "findings",
         "counts",
+        "ranks_alone",
         "by_rank",
         "timing",
     ]
