@@ -234,7 +234,7 @@ def _alone(rows: Sequence[JsonObject]) -> tuple[list[int], list[int]]:
 def _of_ranks(rows: Sequence[JsonObject], judged: Sequence[JsonObject], loop: JsonObject) -> list[JsonObject]:
     """What is to be said of ranks once, and not only in every part: which stand against none, and which have other numbers."""
     parts = sum(bool(row["ranks_alone"]["left"] or row["ranks_alone"]["right"]) for row in rows)
-    said = [finding["evidence"] for document in judged for finding in document["findings"] if finding["code"] == "ranks_shifted"]
+    said = [finding["evidence"] for document in judged for finding in document.get("findings", []) if finding["code"] == "ranks_shifted"]
     moved = [pair for evidence in said for pair in zip(evidence["left"], evidence["right"], strict=True)]
     known = any(finding["code"] == "ranks_shifted" for finding in loop.get("findings", []))
     found = [*ranks_alone(_alone(rows), parts), *(() if known else ranks_shifted(moved))]
