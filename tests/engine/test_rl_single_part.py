@@ -72,6 +72,8 @@ def test_key_data_of_one_side_alone_are_listed_and_checked(tmp_path: Path, side:
     assert [(row["code"], row["side"]) for row in document["checks"] if row["state"] == "failed"] == [("log_prob_positive", side)]
     assert {"check_log_prob_positive", "key_data_one_sided"} <= {finding["code"] for finding in document["findings"]}
     assert [row["verdict"] for row in document["parts"]] == ["identical"]
+    assert document["headline"]["en"].startswith("Consistent — all 2 compared pairs are equal")
+    assert document["headline"]["en"].endswith(f"; key data: 2 tables only on the {side} (step 0)")
 
 
 def test_the_only_part_speaks_for_the_run_with_the_key_data_in_a_clause(tmp_path: Path) -> None:
