@@ -1,9 +1,9 @@
-import { Check, Minus, X } from "lucide-react";
 import { type ReactNode, useId, useState } from "react";
 import type { PartVerdict, Premise } from "../../api/types";
 import { useI18n } from "../../i18n";
 import { Button } from "../../ui/button";
 import { FindingsList } from "./FindingsList";
+import { PremiseChips } from "./PremiseChips";
 import { VerdictHeading } from "./VerdictHeading";
 import styles from "./verdict.module.css";
 import { confidenceFact, inheritedPairs, placeName, premiseText, restsOn, verdictSentence } from "./words";
@@ -124,33 +124,16 @@ function Premises({ premises }: { premises: readonly Premise[] }) {
   const holding = premises.filter(({ state }) => state === "ok").length;
   const notable = premises.length - holding;
   return (
-    <ul className={styles.premises} aria-label={words.label}>
-      <li className={styles.premisesLabel} aria-hidden="true">
-        {words.label}
-      </li>
-      {premises.map((premise) => (
-        <li
-          key={premise.code}
-          className={`${styles.chip} ${styles[premise.state]}`}
-          title={`${words.names[premise.code]}: ${words.states[premise.state]}`}
-          data-premise={premise.code}
-        >
-          <PremiseSign state={premise.state} />
-          {premiseText(premise, t.compare)}
-          <span className="visually-hidden">, {words.states[premise.state]}</span>
-        </li>
-      ))}
-      {holding > 0 ? (
-        <li className={`${styles.chip} ${styles.ok} ${styles.summary}`}>
-          <PremiseSign state="ok" />
-          {notable > 0 ? words.others(holding, String(holding)) : `${words.label} ${holding}/${premises.length}`}
-        </li>
-      ) : null}
-    </ul>
+    <PremiseChips
+      label={words.label}
+      summary={notable > 0 ? words.others(holding, String(holding)) : `${words.label} ${holding}/${premises.length}`}
+      chips={premises.map((premise) => ({
+        code: premise.code,
+        text: premiseText(premise, t.compare),
+        state: premise.state,
+        word: words.states[premise.state],
+        title: `${words.names[premise.code]}: ${words.states[premise.state]}`,
+      }))}
+    />
   );
-}
-
-function PremiseSign({ state }: { state: Premise["state"] }) {
-  if (state === "failed") return <X size={12} strokeWidth={2.2} aria-hidden="true" />;
-  return state === "ok" ? <Check size={12} aria-hidden="true" /> : <Minus size={12} aria-hidden="true" />;
 }

@@ -1,8 +1,7 @@
-import { Check, X } from "lucide-react";
 import type { RunVerdict } from "../../api/run-verdict";
 import { useI18n } from "../../i18n";
 import { isOneSided } from "../../model/parts";
-import styles from "../compare/verdict.module.css";
+import { PremiseChips } from "../compare/PremiseChips";
 
 /** What the answer rests on: same prompts and responses, same parts, settings, what each run's own checks say. */
 export function RunPremises({ verdict }: { verdict: RunVerdict }) {
@@ -32,26 +31,10 @@ export function RunPremises({ verdict }: { verdict: RunVerdict }) {
   if (checks > 0) premises.push({ code: "checks", text: words.checks(checks, format.count(checks)), ok: false });
   const holding = premises.filter(({ ok }) => ok).length;
   return (
-    <ul className={styles.premises} aria-label={words.label}>
-      <li className={styles.premisesLabel} aria-hidden="true">
-        {words.label}
-      </li>
-      {premises.map(({ code, text, ok }) => (
-        <li key={code} className={`${styles.chip} ${ok ? styles.ok : styles.failed}`} data-premise={code}>
-          {ok ? <Check size={12} aria-hidden="true" /> : <X size={12} strokeWidth={2.2} aria-hidden="true" />}
-          {text}
-          <span className="visually-hidden">
-            {t.common.comma}
-            {ok ? words.holds : words.fails}
-          </span>
-        </li>
-      ))}
-      {holding > 0 ? (
-        <li className={`${styles.chip} ${styles.ok} ${styles.summary}`}>
-          <Check size={12} aria-hidden="true" />
-          {`${words.label} ${holding}/${premises.length}`}
-        </li>
-      ) : null}
-    </ul>
+    <PremiseChips
+      label={words.label}
+      summary={`${words.label} ${holding}/${premises.length}`}
+      chips={premises.map(({ code, text, ok }) => ({ code, text, state: ok ? "ok" : "failed", word: ok ? words.holds : words.fails }))}
+    />
   );
 }
