@@ -67,8 +67,8 @@ class Tables:
     def sequences(self) -> dict[int, list[tuple[Place, int]]]:
         """For rows of kind per_token: whose sequence each line is (the place of its response) and how many tokens it has.
 
-        Only where it is known: the responses of that step and rank are as many as the sequences of all its micro-steps, in their order, and
-        none is longer than its line.
+        Only where it is known: the responses of that step and rank are as many as the sequences of all its micro-steps, none is longer than
+        its line, and no table of them shows that it holds them in another order.
         """
         responses: defaultdict[tuple[int, int], list[tuple[Place, int]]] = defaultdict(list)
         for place, row in sorted(self.named(RESPONSES).items(), key=_in_order):
@@ -76,6 +76,7 @@ class Tables:
             if shape is not None and len(shape) == 1:
                 responses[place[:2]].append((place, shape[0]))
         found: dict[int, list[tuple[Place, int]]] = {}
+        shuffled: set[tuple[int, int]] = set()
         for key, places in self.by_key.items():
             known = quantity(key)
             if known is None or known.kind != "per_token":
@@ -84,8 +85,20 @@ class Tables:
             for place, row in sorted(places.items(), key=_in_order):
                 batches[place[:2]].append((row, self.shape(row) or ()))
             for at, rows in batches.items():
-                found.update(_cut(responses.get(at, []), rows))
-        return found
+                cut = _cut(responses.get(at, []), rows)
+                found.update(cut)
+                if self._shuffled(cut):
+                    shuffled.add(at)
+        table = self.table
+        return {row: lines for row, lines in found.items() if (int(table.step[row]), int(table.rank[row])) not in shuffled}
+
+    def _shuffled(self, cut: Mapping[int, Sequence[tuple[Place, int]]]) -> bool:
+        """Whether lines end, in padding of one value, where the responses do, but in another order: a trainer shuffled its batch."""
+        arrays = [array for row in cut if (array := values(self.table, row)) is not None and array.size]
+        if len(arrays) < len(cut) or not arrays:
+            return False
+        ends, lengths = _ends(arrays), [length for lines in cut.values() for _, length in lines]
+        return ends != lengths and sorted(ends) == sorted(lengths)
 
     def lengths(self, row: int) -> Int64 | None:
         """Tokens of each line of a per_token row, [batch], or None."""
@@ -142,6 +155,27 @@ def numbers_held(column: NDArray[Any]) -> list[int]:
     """The steps or ranks that there are, sorted; a table without a folder for them has none."""
     held: list[int] = np.unique(column[column >= 0]).tolist()
     return held
+
+
+def _ends(arrays: Sequence[Array]) -> list[int]:
+    """Of every line of the tables [lines, positions] where its padding begins: the value that lines end with more than once."""
+    last = np.concatenate([array[:, -1] for array in arrays])
+    runs = np.concatenate([_run(array) for array in arrays])
+    width = np.concatenate([np.full(len(array), array.shape[1]) for array in arrays])
+    padding = np.unique(last[runs > 1])
+    if len(padding) != 1:
+        return []
+    padded = (last == padding[0]) | ((last != last) & (padding[0] != padding[0]))
+    ends: list[int] = np.where(padded, width - runs, width).tolist()
+    return ends
+
+
+def _run(array: Array) -> Array:
+    """How often each line ends with its last value."""
+    last = array[:, -1:]
+    other = ((array != last) & ~((array != array) & (last != last)))[:, ::-1]
+    runs: Array = np.where(other.any(axis=1), other.argmax(axis=1), array.shape[1])
+    return runs
 
 
 def _cut(sequences: Sequence[tuple[Place, int]], rows: Sequence[tuple[int, tuple[int, ...]]]) -> dict[int, list[tuple[Place, int]]]:

@@ -7,15 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from compare.engine.diagnose.run_loop import loop_document
 from compare.engine.diagnose.run_reading import reading
+from compare.engine.keydata.comparison import compare_key_data
 from compare.engine.keydata.key_comparison import KeyDataComparison
 from compare.engine.keydata.published import KeyDataReader
 from compare.engine.options import Options
 from compare.engine.pipeline import Source, compare_runs, read_run, silent
-from tests.engine.keydata.loops import PER_TOKEN, SCALARS, Loop, copy, loop, moved, permuted, without
-from tests.engine.keydata.trees import compared, keys, states, write
+from tests.engine.keydata.loops import LENGTHS, PER_TOKEN, SCALARS, Loop, copy, loop, moved, permuted, without
+from tests.engine.keydata.trees import compared, in_memory, keys, states, write
 
 ALL = ("prompts", "responses", *PER_TOKEN, *SCALARS)
 EQUAL = dict.fromkeys(ALL, "equal")
@@ -154,3 +157,37 @@ def test_values_of_sequences_that_moved_are_shown_side_by_side(tmp_path: Path) -
     assert (shown["table"]["step"], shown["table"]["rank"], shown["table"]["micro_step"]) == (1, 0, 0)
     assert [row["valid"] for row in shown["rows"]] == [4, 2]
     assert shown["difference"] == [pytest.approx(-0.25), 0.0]
+
+
+def test_a_batch_that_the_trainer_shuffled_is_not_taken_for_padding(tmp_path: Path) -> None:
+    """The tables hold the sequences in another order than the lists: the last line is of the longest, its last position no padding."""
+    left = permuted(loop(), [1, 3, 2, 0], lists=False)
+    right = copy(left)
+    right["ref_log_prob", 1, 0, 1][1, 3] -= np.float32(0.5)
+    assert states(compared(left, right, tmp_path)) == EQUAL | {"ref_log_prob": "differs"}
+
+
+ORDERS = st.permutations(range(len(LENGTHS)))
+PLANTS = st.none() | st.tuples(st.sampled_from(PER_TOKEN), st.integers(0, 1), st.integers(0, 1), st.integers(0, 1))
+
+
+@given(ORDERS, st.booleans(), st.booleans(), PLANTS)
+@settings(deadline=None, max_examples=30)
+def test_whatever_the_order_a_number_that_differs_is_found_and_nothing_else(
+    order: list[int], lists: bool, tables: bool, plant: tuple[str, int, int, int] | None
+) -> None:
+    """Lists, tables or both in another order: tables reordered without their lists differ, all else but what was planted is the same."""
+    left, right = loop(), permuted(loop(), order, lists=lists, tables=tables)
+    if plant is not None:
+        right = moved(right, plant[0], plant[1:])
+    there, back = (compare_key_data(*(in_memory(tree) for tree in sides)) for sides in ((left, right), (right, left)))
+    assert states(there) == states(back)
+    if tables and not lists and order != sorted(order):
+        return
+    wanted = EQUAL if plant is None else EQUAL | {plant[0]: "differs"}
+    known = {key: state for key, state in states(there).items() if key not in SCALARS}
+    assert known == {key: state for key, state in wanted.items() if key not in SCALARS}
+    if plant is not None:
+        assert there.first is not None
+        assert (there.first.name, there.first.own.place[:2]) == (plant[0], plant[1:3])  # type: ignore[union-attr]
+    assert not any(keys(there)[key].counts["differs"] for key in SCALARS if not tables or order == sorted(order))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,6 +14,8 @@ from compare.engine.ingest import paths_to_sources, read_side
 from compare.engine.keydata.alignment import Tables
 from compare.engine.keydata.comparison import compare_key_data
 from compare.engine.keydata.key_comparison import KeyComparison, KeyDataComparison
+from compare.engine.keydata.places import TablePlace
+from compare.engine.keydata.tables import TableReader
 from compare.engine.model import KeyData, Side
 
 Tree = Mapping[tuple[str, int, int, int], Any]
@@ -52,6 +55,20 @@ def side(path: Path) -> Side:
 
 def key_data(tree: Tree, root: Path) -> KeyData:
     found = side(write(tree, root)).loop.key_data
+    assert found is not None
+    return found
+
+
+def in_memory(tree: Tree) -> KeyData:
+    """The same without files: for tests that make many."""
+    reader = TableReader()
+    for (key, step, rank, micro_step), value in tree.items():
+        for entry, array in enumerate(value) if isinstance(value, list) else [(0, value)]:
+            stream = io.BytesIO()
+            np.save(stream, np.asarray(array))
+            stream.seek(0)
+            reader.add(TablePlace("", key, step, rank, micro_step, str(entry)), "x", stream)
+    found = reader.finish()
     assert found is not None
     return found
 
