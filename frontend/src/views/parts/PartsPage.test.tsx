@@ -249,6 +249,30 @@ describe("the page of an RL run", () => {
     }
   });
 
+  it("says what the state of a key does not speak for: one side only, not compared, padding", () => {
+    const counts = { equal: 0, differs: 0, left_only: 0, right_only: 0 };
+    setup(
+      loopVerdict({
+        first: null,
+        verdict: "consistent",
+        key_data: [
+          keyData(0, "prompts", { kind: "tokens", counts: { ...counts, equal: 6, left_only: 2 }, tables: 8 }),
+          keyData(1, "log_prob", { state: "padding", first: null, counts: { ...counts, equal: 2, padding: 4 } }),
+          keyData(2, "kl_loss", { state: "not_compared", first: null, counts: { ...counts, not_comparable: 6 } }),
+          keyData(3, "loss", { state: "not_compared", first: null, counts: { ...counts, left_only: 3, right_only: 3 } }),
+        ],
+      }),
+    );
+    const strip = within(screen.getByRole("region", { name: "Key data" }));
+    expect(strip.getAllByRole("button").map((button) => [...button.children].map(({ textContent }) => textContent))).toEqual([
+      ["prompts", "equal", expect.stringMatching(/^2 only in /)],
+      ["log_prob", "only padding differs", "4 of 6 tables"],
+      ["kl_loss", "not compared", "6 not compared"],
+      ["loss", "not compared", expect.stringMatching(/^3 only in .*, 3 only in /)],
+    ]);
+    expect(strip.queryByText(/equal at every step|all \d+ equal/)).toBeNull();
+  });
+
   it("speaks Chinese", () => {
     setLanguage("zh");
     setup();
