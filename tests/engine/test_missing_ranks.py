@@ -14,7 +14,7 @@ import pytest
 from compare.engine.keydata.comparison import compare_key_data
 from compare.engine.model import JsonObject
 from compare.engine.options import Options
-from compare.engine.pairing import rank_shift
+from compare.engine.parts.pairing import rank_shift
 from compare.engine.pipeline import compare_paths
 from tests.engine.build import CORPUS
 from tests.engine.keydata.trees import array, key_data, write

@@ -15,8 +15,8 @@ import numpy as np
 from compare.engine.align.places import Places, call_around, group_key
 from compare.engine.ingest.passes import tokens_of
 from compare.engine.model import Bool, Dump, Int64, RecordKind
-from compare.engine.same_tokens import Feed, same_tokens
-from compare.engine.tokens import Tokens, agreement
+from compare.engine.parts.same_tokens import Feed, same_tokens
+from compare.engine.parts.tokens import Tokens, agreement
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from compare.engine.model import Direction, Dump, Leaf, RecordKind
-from compare.engine.pairing import rank_shift
+from compare.engine.parts.pairing import rank_shift
 
 Fingerprint = tuple[int, float, float, str]
 EMBEDDINGS = ("embed_tokens", "word_embeddings")

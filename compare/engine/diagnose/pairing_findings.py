@@ -8,8 +8,8 @@ from compare.engine.align.passes import Passes
 from compare.engine.diagnose.finding import Finding
 from compare.engine.diagnose.words import Text, both, counted, number
 from compare.engine.model import JsonObject
-from compare.engine.pairing import SIDES, Pairing, Part, PartKey, Shared, Unpaired
-from compare.engine.tokens import Agreement, Tokens
+from compare.engine.parts.pairing import SIDES, Pairing, Part, PartKey, Shared, Unpaired
+from compare.engine.parts.tokens import Agreement, Tokens
 
 MOST_NAMED = 3  # parts that a sentence names
 MOST_LISTED = 50  # parts in the evidence

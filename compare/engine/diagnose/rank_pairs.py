@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from compare.engine.align.replicas import rank_by_rank, replicas, token_count
 from compare.engine.diagnose.case import Case, other_layout, other_shapes
 from compare.engine.model import Dump, Group
-from compare.engine.pairing import RankPairs, Ranks
+from compare.engine.parts.pairing import RankPairs, Ranks
 
 Opened = Callable[[int], Dump]
 Compared = Callable[[Sequence[int], Sequence[int]], Case]

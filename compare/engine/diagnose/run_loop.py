@@ -19,7 +19,7 @@ from compare.engine.keydata.key_comparison import KeyDataComparison
 from compare.engine.keydata.table_pair import EQUAL
 from compare.engine.loop import quantity, stage_kind
 from compare.engine.model import JsonObject
-from compare.engine.pairing import Part
+from compare.engine.parts.pairing import Part
 
 SIDES = ("left", "right")
 

@@ -11,7 +11,7 @@ from compare.engine.keydata.preconditions import holding, preconditions
 from compare.engine.keydata.settings import differences
 from compare.engine.loop import stage_kind
 from compare.engine.model import Configuration, JsonObject
-from compare.engine.pairing import StagePair
+from compare.engine.parts.pairing import StagePair
 
 MOST_PATHS = 8
 SIDES = ("left", "right")

@@ -15,7 +15,7 @@ from compare.engine.diagnose.run_settings import crossed, what_fails
 from compare.engine.diagnose.verdict import SideFacts, finite
 from compare.engine.diagnose.words import Text, both
 from compare.engine.model import JsonObject
-from compare.engine.pairing import Pairing, Part, PartKey, StagePair
+from compare.engine.parts.pairing import Pairing, Part, PartKey, StagePair
 
 SCHEMA = "probe-web/run-verdict/1"
 

@@ -12,7 +12,7 @@ from itertools import groupby
 import numpy as np
 
 from compare.engine.model import Bool, Direction, Dump, Group, Int64, JsonObject, Leaf, RecordKind, Statistic
-from compare.engine.tokens import Tokens
+from compare.engine.parts.tokens import Tokens
 
 PREFILL, DECODE = "prefill", "decode"
 EMBEDDINGS = ("embed_tokens", "word_embeddings")

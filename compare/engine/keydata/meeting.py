@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from compare.engine.keydata.alignment import Place, Tables
-from compare.engine.pairing import rank_shift
+from compare.engine.parts.pairing import rank_shift
 
 Chosen = tuple[int | None, int | None]  # a step or rank for each side
 

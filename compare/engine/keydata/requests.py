@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 from compare.engine.keydata.tables import Stream
 from compare.engine.model import JsonObject
-from compare.engine.pairing import Placed
-from compare.engine.parts import infers
+from compare.engine.parts.forming import infers
+from compare.engine.parts.pairing import Placed
 
 LONGEST_LINE = 1 << 20
 LONGEST_ID = 200

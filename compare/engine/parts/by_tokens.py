@@ -8,9 +8,9 @@ from itertools import accumulate
 from typing import TypeAlias
 
 from compare.engine.loop import loop, stage_kind
-from compare.engine.pairing import SIDES, Grouped, Pairing, Part, PartKey, Ranks, Shared, StagePair, Unpaired, ranks_of
-from compare.engine.same_tokens import Feed, SameTokens, agrees, same_tokens
-from compare.engine.tokens import Agreement, Tokens, together
+from compare.engine.parts.pairing import SIDES, Grouped, Pairing, Part, PartKey, Ranks, Shared, StagePair, Unpaired, ranks_of
+from compare.engine.parts.same_tokens import Feed, SameTokens, agrees, same_tokens
+from compare.engine.parts.tokens import Agreement, Tokens, together
 
 INFER = "infer"
 GENERATE = "generate"

@@ -8,9 +8,9 @@ import pytest
 
 from compare.engine.loop import key_order, made_of, stage_kind
 from compare.engine.options import Options
-from compare.engine.pairing import StagePair
-from compare.engine.parts import pair_stages, parts_of
-from compare.engine.tokens import Tokens
+from compare.engine.parts.forming import pair_stages, parts_of
+from compare.engine.parts.pairing import StagePair
+from compare.engine.parts.tokens import Tokens
 
 
 @dataclass(frozen=True)

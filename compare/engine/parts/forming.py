@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from compare.engine.errors import DumpError
 from compare.engine.loop import loop, stage_kind, stage_order
 from compare.engine.options import Options
-from compare.engine.pairing import Grouped, Pairing, Part, PartKey, Placed, Ranks, StagePair, ranks_of
-from compare.engine.token_parts import Couple, by_tokens
+from compare.engine.parts.by_tokens import Couple, by_tokens
+from compare.engine.parts.pairing import Grouped, Pairing, Part, PartKey, Placed, Ranks, StagePair, ranks_of
 
 
 def parts_of(

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compare.engine.same_tokens import Feed, same_tokens
-from compare.engine.tokens import Agreement, Tokens, agreement, together
+from compare.engine.parts.same_tokens import Feed, same_tokens
+from compare.engine.parts.tokens import Agreement, Tokens, agreement, together
 
 PROMPT = Tokens(12, 23, 246, None, "torch.int64", 0, 11, (0.0654296875, -0.06201171875, 0.57421875), 768)
 BF16_ULP = 2.0**-8  # of numbers from 0.5 to 1

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from compare.engine.tokens import Agreement, Tokens
+from compare.engine.parts.tokens import Agreement, Tokens
 
 PartKey: TypeAlias = tuple[str | None, int | None]
 Ranks: TypeAlias = tuple[Sequence[int], Sequence[int]]  # positions in the two sides' dumps

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from compare.engine.tokens import Agreement, Tokens, agreement, together
+from compare.engine.parts.tokens import Agreement, Tokens, agreement, together
 
 MOST_CHUNKS = 64  # steps over which one prefill is looked for
 Run = tuple[int, ...]  # positions of passes that follow on each other; mostly one
