@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +20,7 @@ from compare.engine.diagnose.layers import LayerRow, layers_of
 from compare.engine.diagnose.origins import Inputs, Kind, Origin, diagnose_origins, downstream_ratio
 from compare.engine.diagnose.premises import Premise, failed, premises_of
 from compare.engine.diagnose.rank_findings import ranks_alone, ranks_alone_words
+from compare.engine.diagnose.rank_order import When, order_of
 from compare.engine.diagnose.tensor_findings import first_rows, first_rows_words
 from compare.engine.diagnose.words import Text, both
 from compare.engine.measure.grades import Grade
@@ -71,7 +72,8 @@ def judge(
         case, found = (case, []) if broken else diagnose_origins(case)
         settled.append(case)
         origins += [(index, origin) for origin in found]
-    origins.sort(key=lambda entry: (entry[1].pair, entry[0]))
+    earlier = order_of(settled)
+    origins.sort(key=lambda entry: (*earlier(entry[0], entry[1].pair), entry[0]))
     layers = layers_of(settled)
     partly = bool(unreadable) or any(alone) or first_rows(settled) is not None
     word = _word(settled, parted=bool(origins), broken=bool(broken), whole=not partly)
@@ -95,7 +97,7 @@ def judge(
         "verdict": word,
         "headline": said,
         "premises": [{"code": p.code, "state": p.state, "detail": p.detail} for p in premises],
-        "first_difference": _first_difference(settled) if not broken else None,
+        "first_difference": _first_difference(settled, earlier) if not broken else None,
         "first_divergence": told[0] if told else None,
         "origins": told,
         "coverage": {name: _coverage(settled, side) for side, name in enumerate(("left", "right"))},
@@ -243,20 +245,20 @@ def _evidence(case: Case, pair: int) -> JsonObject:
     }
 
 
-def _first_difference(cases: Sequence[Case]) -> JsonObject | None:
+def _first_difference(cases: Sequence[Case], earlier: Callable[[int, int], When]) -> JsonObject | None:
     """The earliest pair that is not equal, however small; but for a tensor seen elsewhere (a view, say) whose statistics were only
     rounded otherwise.
     """
-    found: list[tuple[int, int]] = []
+    found: list[tuple[When, int, int]] = []
     for index, case in enumerate(cases):
         view = (case.pairs.reason == Reason.ELSEWHERE) & (case.grades.grade == Grade.ROUNDING)
         unequal = case.grades.comparable & ~case.differences.equal & ~view
         rows = np.flatnonzero(unequal)
         if len(rows):
-            found.append((int(rows[0]), index))
+            found.append((earlier(index, int(rows[0])), index, int(rows[0])))
     if not found:
         return None
-    pair, index = min(found)
+    _, index, pair = min(found)
     case = cases[index]
     quantity = case.quantity(pair)
     put_in = case.pairs.group[pair] == Group.INPUT
