@@ -72,9 +72,17 @@ class Checkout:
         return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
-@pytest.fixture(scope="module")
-def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    return Checkout(tmp_path_factory.mktemp("bootstrap"))
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    return Checkout(tmp_path)
+
+
+@pytest.fixture
+def ready(checkout: Checkout) -> Checkout:
+    """Set up once, by pip."""
+    result = checkout.bootstrap()
+    assert result.returncode == 0, result.stderr
+    return checkout
 
 
 def test_pip_does_the_work_from_its_mirror_where_uv_cannot_be_had(checkout: Checkout) -> None:
@@ -84,43 +92,39 @@ def test_pip_does_the_work_from_its_mirror_where_uv_cannot_be_had(checkout: Chec
     assert checkout.imports("probe_web_first", "probe_web_second")
 
 
-def test_a_second_time_nothing_is_done_and_nothing_asked(checkout: Checkout) -> None:
-    shutil.move(checkout.root.parent / "simple", checkout.root.parent / "gone")
-    try:
-        result = checkout.bootstrap()
-    finally:
-        shutil.move(checkout.root.parent / "gone", checkout.root.parent / "simple")
+def test_a_second_time_nothing_is_done_and_nothing_asked(ready: Checkout) -> None:
+    shutil.rmtree(ready.root.parent / "simple")
+    result = ready.bootstrap()
     assert (result.returncode, result.stderr) == (0, "")
 
 
-def test_uv_is_handed_the_mirror_that_pip_is_configured_with(checkout: Checkout) -> None:
-    shutil.copy(Path(sys.executable).parent / "uv", checkout.root / ".venv" / "bin" / "uv")
-    lock = write_wheel(checkout.root.parent / "simple", "probe_web_third", "3.0")
-    (checkout.root / "requirements-build.txt").write_text(lock)
-    result = checkout.bootstrap()
+def test_uv_is_handed_the_mirror_that_pip_is_configured_with(ready: Checkout) -> None:
+    shutil.copy(Path(sys.executable).parent / "uv", ready.root / ".venv" / "bin" / "uv")
+    lock = write_wheel(ready.root.parent / "simple", "probe_web_third", "3.0")
+    (ready.root / "requirements-build.txt").write_text(lock)
+    result = ready.bootstrap()
     assert result.returncode == 0, result.stderr
     assert "pip does" not in result.stderr, result.stderr
-    assert checkout.imports("probe_web_first", "probe_web_third")
+    assert ready.imports("probe_web_first", "probe_web_third")
     # A sync, not a pile: what the lock has no longer is gone.
-    assert not checkout.imports("probe_web_second")
+    assert not ready.imports("probe_web_second")
 
 
-def test_a_file_that_is_not_the_locks_is_refused(checkout: Checkout) -> None:
-    lock = write_wheel(checkout.root.parent / "simple", "probe_web_fourth", "4.0")
-    (checkout.root / "requirements-dev.txt").write_text(re.sub(r"sha256:\w{8}", "sha256:00000000", lock))
-    result = checkout.bootstrap("dev")
+def test_a_file_that_is_not_the_locks_is_refused(ready: Checkout) -> None:
+    lock = write_wheel(ready.root.parent / "simple", "probe_web_fourth", "4.0")
+    (ready.root / "requirements-dev.txt").write_text(re.sub(r"sha256:\w{8}", "sha256:00000000", lock))
+    result = ready.bootstrap("dev")
     assert result.returncode == 1
     assert "could not be installed" in result.stderr
-    assert not checkout.imports("probe_web_fourth")
+    assert not ready.imports("probe_web_fourth")
 
 
-def test_a_moved_checkout_gets_a_new_environment(checkout: Checkout) -> None:
-    (checkout.root / "requirements-dev.txt").write_text("")
-    checkout.root = checkout.root.rename(checkout.root.with_name("moved"))
-    result = checkout.bootstrap()
+def test_a_moved_checkout_gets_a_new_environment(ready: Checkout) -> None:
+    ready.root = ready.root.rename(ready.root.with_name("moved"))
+    result = ready.bootstrap()
     assert result.returncode == 0, result.stderr
     assert "Making .venv" in result.stderr
-    assert checkout.imports("probe_web_first", "probe_web_third")
+    assert ready.imports("probe_web_first", "probe_web_second")
 
 
 def test_the_environment_of_another_checkout_is_not_emptied_through_a_link(tmp_path: Path) -> None:
