@@ -233,6 +233,12 @@ export function firstPart({ parts, first, first_part: named }: Leading): RunPart
   return named === undefined ? partOfPlace(parts, first) : (parts.find(({ n }) => n === named) ?? null);
 }
 
+/** The part that is marked as the first divergence, and that its button opens: one that failed has nothing to show, and may not differ. */
+export function firstCompared(verdict: Leading): RunPart | null {
+  const part = firstPart(verdict);
+  return part !== null && canOpen(part) ? part : null;
+}
+
 /** Where that part diverged, on the rank that the chain names. */
 export function firstOrigin(verdict: Leading): Origin | null {
   const { first_origin: origin } = verdict;

@@ -62,6 +62,7 @@ export const loop = {
     table: (_key: string) => "is the first table that differs",
     madeBy: "made by",
     whichAgrees: ", which agrees",
+    whichFailed: ", which could not be compared",
     stageFirst: "is the first stage that diverges",
     unknownStage: "The stage that makes it was not dumped, or no model makes it.",
     inside: "inside it,",

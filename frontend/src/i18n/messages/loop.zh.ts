@@ -60,6 +60,7 @@ export const loop: Messages["loop"] = {
     table: () => "是最早出现差异的表",
     madeBy: "产生它的阶段：",
     whichAgrees: "（该阶段一致）",
+    whichFailed: "（该阶段无法比对）",
     stageFirst: "是最早出现分歧的阶段",
     unknownStage: "产生它的阶段没有采集，或它不由模型产生。",
     inside: "其中",

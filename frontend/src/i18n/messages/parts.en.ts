@@ -80,6 +80,7 @@ export const parts = {
   },
   openFirst: "Open the first divergence",
   openOnly: "Open the tree",
+  openKeyData: "Open the key data",
   list: "Parts",
   count: (_count: number, text: string) => counted(text, "part"),
   more: (next: string, left: string) => `Show ${next} more of ${left}`,

@@ -78,6 +78,7 @@ export const parts: Messages["parts"] = {
   },
   openFirst: "打开首个分歧",
   openOnly: "打开层级树",
+  openKeyData: "打开关键数据",
   list: "各部分",
   count: (_count, text) => `${text} 个部分`,
   more: (next, left) => `再显示 ${next} 个，尚余 ${left} 个`,

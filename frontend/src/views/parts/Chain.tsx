@@ -65,7 +65,7 @@ export function Chain({ verdict, names, onTable, onPart }: Props) {
         ) : (
           <>
             {words.madeBy} {stage}
-            {verdict.first_part === null ? words.whichAgrees : null}
+            {verdict.first_part === null ? words.whichAgrees : part?.state === "failed" ? words.whichFailed : null}
           </>
         ),
       below: [placeText({ step: first.step, rank: first.rank }, t), ranks].filter(Boolean).join(" · "),

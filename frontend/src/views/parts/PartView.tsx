@@ -5,7 +5,7 @@ import { usePartVerdict } from "../../api/queries";
 import type { Comparison, RunPart, RunVerdict } from "../../api/types";
 import { useI18n } from "../../i18n";
 import { errorSentence } from "../../i18n/errors";
-import { canOpen, cellState, firstPart, isOneSided, isWritten, neighbourPart } from "../../model/parts";
+import { canOpen, cellState, firstCompared, isOneSided, isWritten, neighbourPart } from "../../model/parts";
 import { announce } from "../../ui/announce";
 import { Button } from "../../ui/button";
 import { type Command, useCommands } from "../../ui/commands";
@@ -103,7 +103,7 @@ function PartBar({ verdict, part }: { verdict: Props["verdict"]; part: RunPart }
   const { parts } = verdict;
   const previous = neighbourPart(parts, part.n, -1)?.n ?? null;
   const next = neighbourPart(parts, part.n, 1)?.n ?? null;
-  const first = firstPart(verdict)?.n === part.n;
+  const first = firstCompared(verdict)?.n === part.n;
   const state = cellState({ part, rank: null });
   useCommands(
     useMemo<readonly Command[]>(() => {

@@ -290,6 +290,28 @@ describe("the page of an RL run", () => {
 });
 
 describe("parts that are still being compared, or failed", () => {
+  afterEach(cleanup);
+
+  it("are not called the first divergence where the one that the key data lead to failed", async () => {
+    const error = { code: "out_of_memory", params: {}, message: "No memory" };
+    const agreed = loopVerdict();
+    const failed = { verdict: "not_comparable", first_divergence: null, state: "failed", error } as const;
+    const parts = agreed.parts.map((part) => (part.n === 9 ? { ...part, ...failed } : part));
+    setup({ ...agreed, parts, first: { ...(agreed.first as RunFirst), module: null }, first_part: 9, first_origin: null });
+    const cell = within(screen.getByTestId("parts")).getByRole("button", { name: /^step 2 · reference_compute_log_prob, failed, / });
+    expect([cell.dataset.verdict, cell.dataset.first]).toEqual(["failed", "false"]);
+    expect(screen.queryByText("first divergence")).toBeNull();
+    expect(within(screen.getByRole("region", { name: "Legend of the parts" })).getByText("failed")).toBeTruthy();
+    const chain = within(screen.getByRole("region", { name: "From the table to the module" }));
+    expect(chain.getByText(/made by/).textContent).toBe("made by reference_compute_log_prob, which could not be compared");
+    expect(screen.queryByRole("button", { name: /Open the first divergence/ })).toBeNull();
+    fireEvent.click(screen.getByRole("button", { name: /^kl_loss/ }));
+    fireEvent.click(screen.getByRole("button", { name: /Open the key data/ }));
+    const strip = within(screen.getByRole("region", { name: "Key data" }));
+    expect(strip.getByRole("button", { pressed: true }).dataset.key).toBe("ref_log_prob");
+    expect(window.location.hash).not.toContain("p=");
+  });
+
   it("stand beside those that are done, each with its state and its error in words", () => {
     const verdict = loopVerdict();
     const parts = verdict.parts.map((part) =>

@@ -1,7 +1,7 @@
 import { useCallback, useMemo, useState } from "react";
 import type { Comparison, RunPart, RunVerdict } from "../../api/types";
 import { useI18n } from "../../i18n";
-import { canOpen, cellState, entryPart, firstPart } from "../../model/parts";
+import { canOpen, cellState, entryPart, firstCompared } from "../../model/parts";
 import { Button } from "../../ui/button";
 import { type Command, useCommands } from "../../ui/commands";
 import { SharePanel } from "../../ui/share-panel";
@@ -10,7 +10,7 @@ import { ExportMenu } from "../export/ExportMenu";
 import { KeyDataPanel } from "../key-data/KeyDataPanel";
 import { CompareAgain } from "../options/CompareAgain";
 import { Chain } from "./Chain";
-import { openPart, openTable } from "./open";
+import { goToTables, openPart, openTable } from "./open";
 import { Pairing } from "./Pairing";
 import { PartsGrid } from "./PartsGrid";
 import { PartsList } from "./PartsList";
@@ -37,7 +37,7 @@ interface Props {
 export function PartsPage({ comparison, verdict, slug, from }: Props) {
   const { t, format } = useI18n();
   const [{ table }] = useViewState();
-  const part = firstPart(verdict);
+  const part = firstCompared(verdict);
   const first = part?.n ?? null;
   const firstCell = useMemo(
     () => (part === null ? null : { n: part.n, rank: verdict.first?.rank ?? null, word: t.parts.first }),
@@ -53,10 +53,13 @@ export function PartsPage({ comparison, verdict, slug, from }: Props) {
   );
   // A run of one part: its tree is what the reader came for, whatever stands beside it.
   const only = verdict.parts.length === 1 && verdict.parts[0] !== undefined && canOpen(verdict.parts[0]) ? verdict.parts[0].n : null;
-  const target = first ?? only;
-  const openWord = first === null ? t.parts.openOnly : t.parts.openFirst;
-  const openFirst = useCallback(() => openPart(target), [target]);
   const keys = verdict.key_data;
+  // The part that would tell where it begins failed: what differs are the tables alone.
+  const leading = verdict.first_part == null || part !== null ? null : (keys.find(({ key }) => key === verdict.first?.key_data)?.n ?? null);
+  const target = first ?? only;
+  const openWord = first !== null ? t.parts.openFirst : leading !== null ? t.parts.openKeyData : t.parts.openOnly;
+  const openFirst = useCallback(() => (leading !== null ? goToTables(leading) : openPart(target)), [target, leading]);
+  const opens = target !== null || leading !== null;
   const key = keys.find(({ n }) => n === table) ?? openingKey(verdict);
   useCommands(
     useMemo<readonly Command[]>(() => {
@@ -64,12 +67,12 @@ export function PartsPage({ comparison, verdict, slug, from }: Props) {
         { id: "share", title: t.share.title, group: "share", keys: ["y"], run: () => setSharing(true) },
         { id: "export", title: t.exports.title, group: "share", keys: ["e"], run: () => setExporting(true) },
       ];
-      if (target !== null) commands.push({ id: "first-part", title: openWord, group: "move", keys: ["f"], run: openFirst });
+      if (opens) commands.push({ id: "first-part", title: openWord, group: "move", keys: ["f"], run: openFirst });
       for (const { n, key: name } of keys) {
         commands.push({ id: `key-${n}`, title: t.loop.pipeline.open(name), group: "view", run: () => openTable(n) });
       }
       return commands;
-    }, [t, target, openWord, openFirst, keys]),
+    }, [t, opens, openWord, openFirst, keys]),
   );
   const states = useMemo(
     () => new Set(verdict.parts.flatMap((one) => [null, ...one.ranks].map((rank) => cellState({ part: one, rank })))),
@@ -84,7 +87,7 @@ export function PartsPage({ comparison, verdict, slug, from }: Props) {
         retry={<RetryParts slug={slug} comparison={comparison} look="link" />}
         actions={
           <>
-            {target === null ? null : (
+            {!opens ? null : (
               <Button look="primary" shortcut="f" onClick={openFirst}>
                 {openWord}
               </Button>

@@ -9,6 +9,16 @@ export function openPart(part: number | null): void {
   changeView({ ...DEFAULT_VIEW, part }, "push");
 }
 
+/** Leads to the tables that are shown and puts the focus into them, so that a press is felt where they were in sight all along. */
+export function goToTables(n: number): void {
+  changeView({ table: n, entry: null, row: null });
+  requestAnimationFrame(() => {
+    const panel = document.querySelector<HTMLElement>(`[data-testid="key-data"]`);
+    panel?.scrollIntoView({ block: "start" });
+    panel?.querySelector<HTMLElement>(`[role="grid"]`)?.focus({ preventScroll: true });
+  });
+}
+
 /** Where the columns stand below one another the tables are brought into sight; beside one another they are there already. */
 export function openTable(n: number): void {
   changeView({ table: n, entry: null, row: null });
