@@ -50,6 +50,22 @@ def first_of(table: JsonObject | None, rows: Sequence[JsonObject], documents: Ma
     return None if bad is None else First(None, bad, None, bad["first_divergence"] or bad["first_difference"])
 
 
+def unknown_before(found: First | None, rows: Sequence[JsonObject]) -> list[JsonObject]:
+    """Rows of the parts on both sides that could not be compared and were over before what ``found`` calls the first: it may lie there.
+
+    The stage that makes the first table is none of them: what went wrong in it is where the table leads.
+    """
+    table, row = (None, None) if found is None else (found.table, found.row)
+    unknown = [each for each in rows if each["verdict"] == "not_comparable"]
+    if table is not None:
+        return [each for each in unknown if _ended(each) < _made(table) and not _makes(each, table)]
+    return [] if row is None else [each for each in unknown if _ended(each) < _ended(row)]
+
+
+def _makes(row: JsonObject, table: JsonObject) -> bool:
+    return row["step"] == table["step"] and bool(table["stage"]) and any(stage_kind(stage) == table["stage"] for stage in _stages(row))
+
+
 def _ended(row: JsonObject) -> Moment:
     """Of two stages that were compared with each other the later one counts, so that swapping the sides changes nothing."""
     return _step(row["step"]), max(stage_moment(stage) for stage in _stages(row))
@@ -69,11 +85,7 @@ def _step(step: int | None) -> int:
 
 def _behind(table: JsonObject, rows: Sequence[JsonObject], documents: Mapping[int, JsonObject]) -> First:
     """From a table to the stage that makes it, in its step, and inside it to what happened on the table's own rank."""
-    makers = [
-        row
-        for row in rows
-        if row["step"] == table["step"] and table["stage"] and any(stage_kind(stage) == table["stage"] for stage in _stages(row))
-    ]
+    makers = [row for row in rows if _makes(row, table)]
     for row in makers:
         origin = next((one for one in documents.get(row["n"], {}).get("origins", []) if _of_rank(one, table["rank"])), None)
         if origin is not None:

@@ -13,9 +13,18 @@ AGREEING = {"identical": both("Identical", "完全一致"), "consistent": both("
 NAMED_FAILURES = 3  # how many failed parts the headline names; the rows have them all
 
 
-def run_headline(word: str, rows: Sequence[JsonObject], judged: Sequence[JsonObject], found: First | None, loop: JsonObject) -> Text:
-    """``word``: the verdict; ``judged``: the documents of the parts that were compared."""
-    return _with_failures(_with_tables(_with_ranks(_headline(word, rows, judged, found, loop), rows, judged), word, loop), rows, loop)
+def run_headline(
+    word: str,
+    rows: Sequence[JsonObject],
+    judged: Sequence[JsonObject],
+    found: First | None,
+    loop: JsonObject,
+    unknown: Sequence[JsonObject] = (),
+) -> Text:
+    """``word``: the verdict; ``judged``: the documents of the parts that were compared; ``unknown``: the rows of those that were not, and
+    come before what is called the first (``run_first.unknown_before``)."""
+    headline = _with_tables(_with_ranks(_headline(word, rows, judged, found, loop), rows, judged), word, loop)
+    return _with_unknown(_with_failures(headline, rows, loop), unknown)
 
 
 def _headline(word: str, rows: Sequence[JsonObject], judged: Sequence[JsonObject], found: First | None, loop: JsonObject) -> Text:
@@ -161,14 +170,36 @@ def _with_failures(headline: Text, rows: Sequence[JsonObject], loop: JsonObject)
             "唯一的部分失败" if len(failed) == 1 else f"全部 {len(failed)} 个部分失败",
         )
         return both(f"{headline['en']}; {every['en']}, so that no module is known", f"{headline['zh']}；{every['zh']}，无法给出模块")
-    more = len(failed) - NAMED_FAILURES
-    places = [_place(row) for row in failed[:NAMED_FAILURES]]
-    named = both(", ".join(place["en"] for place in places), "、".join(place["zh"] for place in places))
-    rest = both(f" and {more} more", f" 等 {len(failed)} 个") if more > 0 else both("", "")
+    named = named_places(failed)
     return both(
-        f"{headline['en']}; {counted(len(failed), 'part')} failed: {named['en']}{rest['en']}",
-        f"{headline['zh']}；{len(failed)} 个部分失败：{named['zh']}{rest['zh']}",
+        f"{headline['en']}; {counted(len(failed), 'part')} failed: {named['en']}",
+        f"{headline['zh']}；{len(failed)} 个部分失败：{named['zh']}",
     )
+
+
+def _with_unknown(headline: Text, unknown: Sequence[JsonObject]) -> Text:
+    """The headline with the doubt that what it calls the first is so."""
+    if not unknown:
+        return headline
+    count, what = len(unknown), unknown_words(unknown)
+    which = "an earlier part that" if count == 1 else f"one of {count} earlier parts that"
+    return both(
+        f"{headline['en']}; the first difference may lie in {which} {what['en']}",
+        f"{headline['zh']}；更早的部分中有 {count} 个{what['zh']}，首个差异可能在其中",
+    )
+
+
+def unknown_words(rows: Sequence[JsonObject]) -> Text:
+    """What is said of parts that are not known."""
+    return both("failed", "失败") if all(row["state"] == "failed" for row in rows) else both("could not be compared", "无法比较")
+
+
+def named_places(rows: Sequence[JsonObject]) -> Text:
+    """The first few by stage and step: ``actor_update step 1, ref step 2 and 3 more``."""
+    more = len(rows) - NAMED_FAILURES
+    places = [_place(row) for row in rows[:NAMED_FAILURES]]
+    rest = both(f" and {more} more", f" 等 {len(rows)} 个") if more > 0 else both("", "")
+    return both(", ".join(place["en"] for place in places) + rest["en"], "、".join(place["zh"] for place in places) + rest["zh"])
 
 
 def _place(row: JsonObject) -> Text:

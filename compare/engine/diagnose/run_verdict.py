@@ -9,11 +9,11 @@ from compare.engine.diagnose.findings import Finding
 from compare.engine.diagnose.pairing_findings import part_reason, unpaired_findings
 from compare.engine.diagnose.rank_findings import ranks_alone, ranks_shifted
 from compare.engine.diagnose.run_drift import Drift, stage_drifts
-from compare.engine.diagnose.run_first import First, first_of
-from compare.engine.diagnose.run_headline import alone_in, run_headline
+from compare.engine.diagnose.run_first import First, first_of, unknown_before
+from compare.engine.diagnose.run_headline import alone_in, named_places, run_headline, unknown_words
 from compare.engine.diagnose.run_settings import crossed, what_fails
 from compare.engine.diagnose.verdict import SideFacts, finite
-from compare.engine.diagnose.words import Text, both
+from compare.engine.diagnose.words import Text, both, counted
 from compare.engine.model import JsonObject
 from compare.engine.parts.pairing import Pairing, Part, PartKey, StagePair
 
@@ -49,6 +49,7 @@ def run_verdict(
         word = "consistent"  # no table was compared, but there are some
     found = first_of(loop.get("first"), rows, documents)
     first = None if found is None else found.document()
+    unknown = unknown_before(found, rows)
     judged = list(documents.values())
     sides = {
         name: {**judged[0][name], "step": None, "stage": None} if judged else {"name": facts[index].name, "role": facts[index].role}
@@ -56,6 +57,7 @@ def run_verdict(
     }
     drifts = stage_drifts(rows, documents)
     findings = [
+        *_unknown_before(unknown),
         *_earlier(found, loop),
         *loop.get("findings", []),
         *_findings(found, rows, drifts),
@@ -69,10 +71,10 @@ def run_verdict(
         "schema": SCHEMA,
         **sides,
         "verdict": word,
-        "headline": run_headline(word, rows, judged, found, loop),
+        "headline": run_headline(word, rows, judged, found, loop, unknown),
         "first": first,
         "first_part": found.row["n"] if found and found.row else None,
-        "first_origin": found.place if found and found.place and "causes" in found.place else None,
+        "first_origin": _first_origin(found, unknown),
         "configurations": loop.get("configurations", []),
         "preconditions": loop.get("preconditions", []),
         "key_data": loop.get("key_data", []),
@@ -85,6 +87,30 @@ def run_verdict(
         "timing": timing,
     }
     return finite(document)
+
+
+def _first_origin(found: First | None, unknown: Sequence[JsonObject]) -> JsonObject | None:
+    """The origin of the first part; that it is the first of the runs is not sure where an earlier part is unknown."""
+    if found is None or found.place is None or "causes" not in found.place:
+        return None
+    return {**found.place, "confidence": "medium"} if unknown and found.place["confidence"] == "high" else found.place
+
+
+def _unknown_before(unknown: Sequence[JsonObject]) -> list[JsonObject]:
+    if not unknown:
+        return []
+    count, places = len(unknown), named_places(unknown)
+    parts, what = counted(count, "earlier part"), unknown_words(unknown)
+    finding = Finding(
+        "earlier_parts_unknown",
+        "warning",
+        both(
+            f"{parts} {what['en']} ({places['en']}): the first difference may lie there",
+            f"更早的部分中有 {count} 个{what['zh']}（{places['zh']}）：首个差异可能在其中",
+        ),
+        evidence={"parts": [row["n"] for row in unknown]},
+    )
+    return [finding.document()]
 
 
 def _key(key: PartKey | None) -> JsonObject | None:

@@ -175,6 +175,48 @@ def test_a_log_prob_that_differs_with_old_log_prob_or_advantages_is_shown_as_exp
         assert states == {keys[0]: "differs", "log_prob": "consequence"}
 
 
+def _break(run_folder: Path, stage: str, step: int) -> None:
+    """As a job that was killed leaves it: every rank of the part ends in the middle."""
+    for dump in run_folder.glob(f"{stage}/step{step}/rank*/dump.json"):
+        dump.write_bytes(dump.read_bytes()[:-200])
+
+
+@pytest.mark.parametrize("with_table", [False, True])
+def test_what_is_first_was_said_with_high_confidence_although_an_earlier_part_had_failed(tmp_path: Path, *, with_table: bool) -> None:
+    tree = tables()
+    left = run(tmp_path / "left", tree, stages=(REFERENCE, UPDATE))
+    other = {**tree, ("ref_log_prob", 1, 0, 0): array(-7)} if with_table else tree
+    right = run(tmp_path / "right", other, {(REFERENCE, 1, rank): "layers.0.mlp.gate_proj" for rank in (0, 1)}, stages=(REFERENCE, UPDATE))
+    known = compared(left, right)
+    assert known["first_origin"]["confidence"] == "high"
+    assert "earlier_parts_unknown" not in {finding["code"] for finding in known["findings"]}
+    _break(right, UPDATE, 0)
+    document = compared(left, right)
+    said = {"en": "1 earlier part failed (actor_update step 0): the first difference may lie there"}
+    said["zh"] = "更早的部分中有 1 个失败（actor_update 第 0 步）：首个差异可能在其中"
+    finding = document["findings"][0]
+    assert (finding["code"], finding["severity"], finding["text"]) == ("earlier_parts_unknown", "warning", said)
+    assert finding["evidence"] == {"parts": [numbered(document, UPDATE, 0)]}
+    assert document["first"] == known["first"]
+    assert document["first_origin"] == {**known["first_origin"], "confidence": "medium"}
+    assert document["headline"]["en"].endswith(
+        "; 1 part failed: actor_update step 0; the first difference may lie in an earlier part that failed"
+    )
+    assert document["headline"]["zh"].endswith("；更早的部分中有 1 个失败，首个差异可能在其中")
+    assert said["en"] in chain_lines(document)
+
+
+@pytest.mark.parametrize(("stage", "step"), [(UPDATE, 1), (REFERENCE, 1)])
+def test_a_part_that_failed_later_or_makes_the_first_table_casts_no_doubt_on_what_is_first(tmp_path: Path, stage: str, step: int) -> None:
+    tree = tables()
+    left = run(tmp_path / "left", tree, stages=(REFERENCE, UPDATE))
+    right = run(tmp_path / "right", {**tree, ("ref_log_prob", 1, 0, 0): array(-7)}, stages=(REFERENCE, UPDATE))
+    _break(right, stage, step)
+    document = compared(left, right)
+    assert "1 part failed" in document["headline"]["en"]
+    assert "earlier_parts_unknown" not in {finding["code"] for finding in document["findings"]}
+
+
 def test_stages_and_tables_stand_in_one_order() -> None:
     moments = [
         key_moment("prompts"),
