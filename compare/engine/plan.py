@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from compare.engine.diagnose.choice_findings import Instead
 from compare.engine.diagnose.verdict import SideFacts
 from compare.engine.errors import DumpError
 from compare.engine.keydata.alignment import numbers_held
@@ -13,7 +14,7 @@ from compare.engine.mapping.read import read_mapping
 from compare.engine.mapping.rules import MappingRules
 from compare.engine.model import KeyData
 from compare.engine.options import Options
-from compare.engine.parts.forming import chosen, left_out, parts_of
+from compare.engine.parts.forming import chosen, left_out, names_of, parts_of
 from compare.engine.parts.pairing import Pairing, Part
 from compare.engine.runs import Run
 
@@ -75,6 +76,19 @@ def _refuse_unheld(sides: tuple[Run, Run], options: Options) -> None:
                 raise DumpError("no_such_choice", ("left", "right")[at], name=name, value=wanted, held=", ".join(map(str, held)))
 
 
+def _instead(side: Run, options: Options, at: int) -> list[Instead]:
+    """What was chosen of a side that holds one other alone: that is compared."""
+    found = []
+    for name in ("stage", "step", "rank"):
+        wanted = options.each(name)[at]
+        held = {one for entry in side.entries for one in names_of(entry, name)}
+        if not held and name != "stage" and (table := side.loop().key_data) is not None:
+            held = {str(number) for number in numbers_held(table.step if name == "step" else table.rank)}
+        if wanted is not None and held and wanted not in held:
+            found.append(Instead(name, wanted, ", ".join(sorted(held))))
+    return found
+
+
 def plan_of(sides: tuple[Run, Run], options: Options, baseline: Run | None) -> Plan:
     roles = (options.left_role or sides[0].role, options.right_role or sides[1].role)
     entries = (sides[0].entries, sides[1].entries)
@@ -85,6 +99,9 @@ def plan_of(sides: tuple[Run, Run], options: Options, baseline: Run | None) -> P
     pairing = parts_of(*entries, options, requests, roles)
     if options.stage is None:
         _refuse_unheld(sides, options)
-    facts = tuple(SideFacts(side.name, roles[i], left_out(entries[i], options, pairing.parts, i)) for i, side in enumerate(sides))
+    facts = tuple(
+        SideFacts(side.name, roles[i], left_out(entries[i], options, pairing.parts, i), _instead(side, options, i))
+        for i, side in enumerate(sides)
+    )
     mapping = read_mapping(options.mapping).facing(roles) if options.mapping else None
     return Plan(sides, pairing, (facts[0], facts[1]), options, baseline, mapping)

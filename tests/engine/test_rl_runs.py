@@ -372,3 +372,20 @@ def test_within_one_loop_a_train_stage_stands_against_the_generate_stage(tmp_pat
     drift = {row["stage"]: row["kind"] for row in document["drift"]}
     assert drift == {"actor_compute_log_prob": "from_start"}
     assert "drift_from_start" in {finding["code"] for finding in document["findings"]}
+
+
+def test_a_step_that_a_side_does_not_hold_is_not_passed_over_in_silence(tmp_path: Path) -> None:
+    """Its only step is compared instead, as other data may stand in it, and that has to be said."""
+    with zipfile.ZipFile(CORPUS / "rl_run_a.zip") as whole, zipfile.ZipFile(tmp_path / "one.zip", "w") as one:
+        for name in whole.namelist():
+            if "/step0/" not in name and "/step2/" not in name:
+                one.writestr(name, whole.read(name))
+    sides = [CORPUS / "rl_run_a.zip"], [tmp_path / "one.zip"]
+    for swapped, side in ((False, "right"), (True, "left")):
+        document = compare_paths(*(reversed(sides) if swapped else sides), Options(step="2")).document
+        assert document["headline"]["en"].endswith(f"; step 1 of the {side} side was compared, it has no 2")
+        found = [finding for finding in document["findings"] if finding["code"] == "choice_not_held"]
+        assert [finding["evidence"] for finding in found] == [{"side": side, "name": "step", "wanted": "2", "held": "1"}]
+    assert "choice_not_held" not in str(compare_paths(*sides, Options(step="2:1")).document)
+    single = compare_paths(*sides, Options(step="2", stage="actor_update")).document
+    assert single["headline"]["en"].count("it has no 2") == 1

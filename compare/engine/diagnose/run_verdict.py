@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from compare.engine.diagnose.choice_findings import choice_findings, choice_words
 from compare.engine.diagnose.findings import Finding
 from compare.engine.diagnose.pairing_findings import part_reason, unpaired_findings
 from compare.engine.diagnose.rank_findings import ranks_alone, ranks_shifted
@@ -56,8 +57,10 @@ def run_verdict(
         for index, name in enumerate(("left", "right"))
     }
     drifts = stage_drifts(rows, documents)
+    instead = [side.instead for side in facts]
     findings = [
         *_unknown_before(unknown),
+        *(finding.document() for finding in choice_findings(instead)),
         *_earlier(found, loop),
         *loop.get("findings", []),
         *_findings(found, rows, drifts),
@@ -71,7 +74,7 @@ def run_verdict(
         "schema": SCHEMA,
         **sides,
         "verdict": word,
-        "headline": run_headline(word, rows, judged, found, loop, unknown),
+        "headline": _with_choice(run_headline(word, rows, judged, found, loop, unknown), choice_words(instead)),
         "first": first,
         "first_part": found.row["n"] if found and found.row else None,
         "first_origin": _first_origin(found, unknown),
@@ -111,6 +114,11 @@ def _unknown_before(unknown: Sequence[JsonObject]) -> list[JsonObject]:
         evidence={"parts": [row["n"] for row in unknown]},
     )
     return [finding.document()]
+
+
+def _with_choice(headline: Text, tail: Text) -> Text:
+    """The headline of the only part has said it."""
+    return headline if tail["en"] in headline["en"] else both(headline["en"] + tail["en"], headline["zh"] + tail["zh"])
 
 
 def _key(key: PartKey | None) -> JsonObject | None:

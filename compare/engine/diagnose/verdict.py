@@ -14,6 +14,7 @@ from compare.engine.diagnose import headline
 from compare.engine.diagnose.baseline import Baseline, baseline_findings, floor_words
 from compare.engine.diagnose.case import Case, maker_of, module_name
 from compare.engine.diagnose.causes import causes_of
+from compare.engine.diagnose.choice_findings import Instead, choice_findings, choice_words
 from compare.engine.diagnose.finding import Finding
 from compare.engine.diagnose.findings import Unreadable, dumps_unreadable, findings_of, parts_not_compared, unreadable_words
 from compare.engine.diagnose.layers import LayerRow, layers_of
@@ -34,11 +35,14 @@ HIGH, MEDIUM = 3.0, 1.5  # how far over its limit the clearest sign of an origin
 
 @dataclass(frozen=True, slots=True)
 class SideFacts:
-    """What the document says of a side besides its numbers. ``left_out``: stages and steps it holds that are in no part."""
+    """What the document says of a side besides its numbers. ``left_out``: stages and steps it holds that are in no part; ``instead``: what
+    was chosen and is not there.
+    """
 
     name: str
     role: str
     left_out: Sequence[tuple[str | None, int | None]] = ()
+    instead: Sequence[Instead] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +83,15 @@ def judge(
     word = _word(settled, parted=bool(origins), broken=bool(broken), whole=not partly)
     told = [_origin(settled[index], origin) for index, origin in origins]
     said = _headline(word, settled, origins, layers, premises, broken)
-    tails = [first_rows_words(settled), ranks_alone_words(alone), unreadable_words(unreadable)]
+    instead = [side.instead for side in sides]
+    tails = [first_rows_words(settled), ranks_alone_words(alone), unreadable_words(unreadable), choice_words(instead)]
     for tail in (both("", "") if broken else floor_words(baseline), *tails):
         said = both(said["en"] + tail["en"], said["zh"] + tail["zh"])
     findings: Sequence[Finding] = [
         *pairing,
         *findings_of(settled, layers, premises, same_input=same_input),
         *baseline_findings(baseline, settled),
+        *choice_findings(instead),
         *parts_not_compared([side.left_out for side in sides]),
         *ranks_alone(alone),
         *dumps_unreadable(unreadable),

@@ -22,6 +22,7 @@ from compare.engine.exports.end import SIDES, End, Rows
 from compare.engine.exports.finished import Finished, FinishedCase, FinishedPart, Table
 from compare.engine.exports.header import Layout
 from compare.engine.exports.tensor_columns import data_names, has_tensors, tensor_columns
+from compare.engine.measure.grades import NO_FLOOR
 from compare.engine.model import Dump, Group, Int32, Int64, Leaf
 
 CHUNK = 20_000  # rows at once
@@ -228,7 +229,7 @@ class _CaseTable:
             grades,
             _taken(self.of_node["role"], node),
             numbers(at(self.pairs.array("difference"), rows.pair), paired),
-            numbers(at(self.pairs.array("floor"), rows.pair), paired),
+            numbers(at(self.pairs.array("floor"), rows.pair), paired & (at(self.pairs.array("floor_source"), rows.pair) != NO_FLOOR)),
             [value if value >= 0 else "" for value in np.where(paired, at(self.pairs.array("position"), rows.pair), -1).tolist()],
             explanations,
             [self.part.n] * count,

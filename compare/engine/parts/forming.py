@@ -107,7 +107,7 @@ def chosen(dumps: Sequence[Placed], options: Options, side: int) -> list[int]:
         wanted = options.each(name)[side]
         if wanted is None:
             continue
-        held = {row: _names(dumps[row], name) for row in rows}
+        held = {row: names_of(dumps[row], name) for row in rows}
         every = set().union(*held.values())
         if wanted in every:
             rows = [row for row in rows if wanted in held[row]]
@@ -116,7 +116,7 @@ def chosen(dumps: Sequence[Placed], options: Options, side: int) -> list[int]:
     return rows
 
 
-def _names(dump: Placed, name: str) -> set[str]:
+def names_of(dump: Placed, name: str) -> set[str]:
     """What a dump can be asked for by. A stage without its process folder stands for all its processes."""
     found = {dump.stage, _shared_stage(dump)} if name == "stage" else {getattr(dump, name)}
     return {str(one) for one in found if one is not None}

@@ -177,3 +177,14 @@ def test_a_stored_comparison_gives_the_same_table_as_one_in_memory(tmp_path: Pat
     (tmp_path / "b").mkdir()
     stored = table(from_folder(tmp_path / "result", runs[0], runs[1]), tmp_path / "a")
     assert stored == of(tmp_path / "b", left, right)
+
+
+def test_a_weight_has_no_floor_that_its_difference_could_lie_below(tmp_path: Path) -> None:
+    """Weights are equal or not: a floor beside a diverged one, above its difference, contradicts the grade."""
+    rows = of(tmp_path, "q2_train_stat", "q2_infer_down2_stat")
+    weights = [row for row in rows if row["Group"] == "parameters" and row["Grade"] != "unmatched"]
+    assert {row["Grade"] for row in weights} >= {"equal", "diverged"}
+    assert {row["Floor"] for row in weights} == {""}
+    outputs = [row for row in rows if row["Group"] == "output" and row["Grade"] in ("noise", "diverged")]
+    assert outputs
+    assert all(float(row["Floor"]) > 0 for row in outputs)
