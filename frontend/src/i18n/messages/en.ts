@@ -288,6 +288,7 @@ export const en = {
     failedTitle: "This comparison failed",
     cancelledTitle: "This comparison was cancelled",
     cancelledText: "Nothing was kept of it. It can be started again with the same two dumps.",
+    cancelledKept: "What was compared until then is kept and stands below. Retry compares only the rest.",
     interruptedTitle: "This comparison was interrupted",
     interruptedText: "Its worker stopped in the middle. The dumps are safe: retry starts it again.",
     retry: "Retry",

@@ -38,6 +38,7 @@ export const loop = {
     copies: (count: string) => `the same on ${counted(count, "rank")}`,
     node: (key: string, state: string, detail: string) => `${key}: ${state}, ${detail}`,
     comparing: "being compared; they do not wait for the parts",
+    stopped: "not compared when the comparison ended",
     failed: "They could not be compared.",
     open: (key: string) => `Show the tables of ${key}`,
   },

@@ -36,6 +36,7 @@ export const loop: Messages["loop"] = {
     copies: (count) => `${count} 个 rank 内容相同`,
     node: (key, state, detail) => `${key}：${state}，${detail}`,
     comparing: "正在比对，不必等待各部分",
+    stopped: "比对结束时尚未比对",
     failed: "未能比对。",
     open: (key) => `查看 ${key} 的表`,
   },

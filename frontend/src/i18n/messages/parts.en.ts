@@ -44,6 +44,8 @@ export const parts = {
     reducing: "every part has ended, the verdict is being made",
     nothing: "Comparing",
     none: "No divergence so far",
+    noneDiverges: "none of them diverges",
+    tableFirst: (key: string, since: string) => `First difference in the key data: ${key} ${since}`,
     first: "earliest so far",
     earliest: (place: string) => `Earliest so far: ${place}`,
     compared: (done: string, all: string) => `${done} of ${counted(all, "part")} compared`,

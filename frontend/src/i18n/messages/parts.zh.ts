@@ -42,6 +42,8 @@ export const parts: Messages["parts"] = {
     reducing: "所有部分均已结束，正在汇总结论",
     nothing: "正在比对",
     none: "目前没有分歧",
+    noneDiverges: "均无分歧",
+    tableFirst: (key, since) => `关键数据的首个差异：${key}，${since}`,
     first: "目前最早的分歧",
     earliest: (place) => `目前最早的分歧：${place}`,
     compared: (done, all) => `已比对 ${done} / ${all} 个部分`,

@@ -282,6 +282,7 @@ export const zh: Messages = {
     failedTitle: "比对失败",
     cancelledTitle: "比对已取消",
     cancelledText: "没有留下任何结果。可用同样的两份 dump 重新开始。",
+    cancelledKept: "取消前已比对的结果仍然保留，见下方。重试时只比对其余部分。",
     interruptedTitle: "比对被中断",
     interruptedText: "处理它的 worker 中途停止。两份 dump 都还在，点重试即可重新开始。",
     retry: "重试",

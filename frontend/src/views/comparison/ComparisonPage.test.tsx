@@ -229,11 +229,59 @@ describe("a comparison of several steps and stages", () => {
         },
       },
     );
-    await screen.findByRole("heading", { name: "Comparing — 0 of 2 parts compared" });
-    expect(await screen.findByText("Key data, compared whole: ref_log_prob parts first, from step 2 on — reference model")).toBeTruthy();
+    await screen.findByRole("heading", {
+      name: "First difference in the key data: ref_log_prob from step 2 on — reference model; 0 of 2 parts compared",
+    });
     expect(screen.getByRole("region", { name: "Key data" }).querySelector("[data-first=true]")?.getAttribute("data-key")).toBe(
       "ref_log_prob",
     );
+  });
+
+  it("does not say that nothing diverged so far where the key data differ, in both languages", async () => {
+    const part = (n: number) => ({ n, stage: "generate", step: n, verdict: "identical" as const, state: "done" as const, error: null });
+    const first = { key: "ref_log_prob", step: 2, rank: 0, micro_step: 0, id: "0" };
+    const since = { en: "from step 2 on", zh: "从第 2 步起" };
+    setup(
+      {
+        state: "running",
+        verdict: null,
+        parts: [part(0), { ...part(1), state: "queued", verdict: null }],
+        loop: { state: "done", error: null },
+      },
+      {
+        "/api/v1/comparisons/abc/loop/": {
+          ...loopVerdict(),
+          tables: 12,
+          first: { ...first, since, meaning: { en: "reference model", zh: "参考模型" } },
+        },
+      },
+    );
+    await screen.findByRole("heading", {
+      name: "First difference in the key data: ref_log_prob from step 2 on — reference model; 1 of 2 parts compared, none of them diverges",
+    });
+    expect(screen.queryByText(/No divergence so far|Key data, compared whole/)).toBeNull();
+    act(() => setLanguage("zh"));
+    await screen.findByRole("heading", {
+      name: "关键数据的首个差异：ref_log_prob，从第 2 步起 — 参考模型；已比对 1 / 2 个部分，均无分歧",
+    });
+  });
+
+  it("does not say for ever that key data are being compared where the comparison was cancelled", async () => {
+    const part = { stage: "generate", step: 0, state: "cancelled" as const, verdict: null, error: null };
+    const none = [0, 1].map((n) => ({ ...part, n, step: n }));
+    const cancelled = { state: "cancelled", verdict: null, loop: { state: "cancelled", error: null } } as const;
+    setup({ ...cancelled, parts: none });
+    const region = await screen.findByRole("region", { name: "Key data" });
+    expect(region.textContent).toContain("not compared when the comparison ended");
+    expect(screen.queryByText(/they do not wait for the parts/)).toBeNull();
+    expect(screen.getByText(/^Nothing was kept of it\./)).toBeTruthy();
+    expect(screen.getByText("0 of 2 parts compared")).toBeTruthy();
+    expect(screen.queryByText(/those can be opened now/)).toBeNull();
+    cleanup();
+    setup({ ...cancelled, parts: [{ ...part, n: 0, state: "done", verdict: "identical" }, ...none.slice(1)] });
+    await screen.findByText(/^What was compared until then is kept and stands below\./);
+    expect(screen.queryByText(/Nothing was kept/)).toBeNull();
+    expect(screen.getByText("1 of 2 parts done; those can be opened now")).toBeTruthy();
   });
 
   it("keeps the room of key data that are being compared, and says why they could not be", async () => {

@@ -4,6 +4,7 @@ import { retryComparison } from "../../api/queries";
 import type { Comparison } from "../../api/types";
 import { useI18n } from "../../i18n";
 import { errorSentence, problemSentence } from "../../i18n/errors";
+import { isOneSided } from "../../model/parts";
 import { Button } from "../../ui/button";
 import { Notice } from "../../ui/notice";
 import { type Side, SideMark } from "../../ui/side";
@@ -27,7 +28,10 @@ export function Ended({ slug, comparison, stage }: Props) {
   const { error, left, right } = comparison;
   const canRetry = !comparison.read_only && (stage !== "failed" || error === null || worthRetrying(error.code));
   const titles = { failed: t.comparison.failedTitle, cancelled: t.comparison.cancelledTitle, interrupted: t.comparison.interruptedTitle };
-  const texts = { failed: null, cancelled: t.comparison.cancelledText, interrupted: t.comparison.interruptedText };
+  const { loop, parts } = comparison;
+  const kept = parts.length > 1 && (loop?.state === "done" || parts.some((part) => part.state === "done" && !isOneSided(part)));
+  const cancelled = kept ? t.comparison.cancelledKept : t.comparison.cancelledText;
+  const texts = { failed: null, cancelled, interrupted: t.comparison.interruptedText };
   return (
     <Notice
       glyph={stage}

@@ -50,10 +50,11 @@ export function PartsSoFar({ comparison, slug, from, ended }: Props) {
     [slug, comparison],
   );
   const pending = piece !== null && (loop === null || piece.state === "failed");
+  const stopped = ended !== undefined && !compared;
   return (
     <div className={styles.page}>
       {ended ?? <SoFarBlock slug={slug} comparison={comparison} soFar={known} loop={loop} />}
-      {pending ? <PipelinePending error={piece.error} /> : null}
+      {pending ? <PipelinePending error={piece.error} stopped={stopped} /> : null}
       {keys.length === 0 ? null : <Pipeline verdict={verdict} names={names} selected={key?.n ?? null} onSelect={openTable} />}
       <div className={styles.columns} data-both={key !== null} data-going={ended === undefined}>
         <div className={styles.left}>
@@ -78,7 +79,7 @@ export function PartsSoFar({ comparison, slug, from, ended }: Props) {
       <RunLegend
         states={states}
         first={first === null ? null : first.word}
-        line={t.parts.soFar(format.count(known.done), format.count(known.all))}
+        line={(known.done > 0 ? t.parts.soFar : t.parts.provisional.compared)(format.count(known.done), format.count(known.all))}
       />
     </div>
   );

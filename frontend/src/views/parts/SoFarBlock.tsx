@@ -30,11 +30,11 @@ export function SoFarBlock({ slug, comparison, soFar, loop }: Props) {
   const { earliest, all, done, failed, running, waiting } = soFar;
   const { data } = usePartVerdict(slug, earliest?.n ?? 0, earliest !== null);
   const place = data?.first_divergence ?? data?.first_difference ?? null;
-  const { where, what } = soFarSentence(soFar, place === null ? null : placeName(place.module), t, format.count);
-  // Read out when another part is the earliest, not with every part that is done.
+  const { where, what } = soFarSentence(soFar, place === null ? null : placeName(place.module), loop, t, language, format.count);
+  // Read out when another part or table is the earliest, not with every part that is done.
   useEffect(() => {
-    if (earliest !== null) announce(where);
-  }, [earliest, where]);
+    if (earliest !== null || loop?.first != null) announce(where);
+  }, [earliest, loop, where]);
   const counts = [
     running > 0 ? words.running(format.count(running)) : "",
     waiting > 0 ? words.waiting(format.count(waiting)) : "",
@@ -62,7 +62,7 @@ export function SoFarBlock({ slug, comparison, soFar, loop }: Props) {
           <b className={styles.chip}>{words.chip}</b>
           <span className={styles.note}>{[...counts, running + waiting === 0 ? words.reducing : words.note].join(" · ")}</span>
         </p>
-        {loop?.first == null ? null : (
+        {loop?.first == null || earliest === null ? null : (
           <p className={styles.table}>{words.table(loop.first.key, loop.first.since[language], loop.first.meaning[language])}</p>
         )}
       </VerdictHeading>

@@ -1,4 +1,4 @@
-import type { PartVerdictWord } from "../../api/run-verdict";
+import type { LoopDocument, PartVerdictWord } from "../../api/run-verdict";
 import type { Comparison, Origin, RunPart, RunVerdict } from "../../api/types";
 import type { Messages } from "../../i18n";
 import { problemSentence } from "../../i18n/errors";
@@ -121,15 +121,25 @@ export function countsLine(parts: readonly RunPart[], t: Messages, format: (coun
   return line.join(" · ");
 }
 
-/** Where the parts that are compared part first, as far as one can tell: never more than the parts that are done say. */
+/**
+ * Where the parts that are compared part first, as far as one can tell: never more than the parts that are done say. As long as none of them
+ * diverges, the table that differs first: key data are compared whole by then.
+ */
 export function soFarSentence(
   { all, done, earliest, before }: SoFar,
   module: string | null,
+  loop: Pick<LoopDocument, "first"> | null,
   t: Messages,
+  language: Language,
   format: (count: number) => string,
 ): { where: string; what: string } {
   const words = t.parts.provisional;
   const compared = words.compared(format(done), format(all));
+  if (earliest === null && loop?.first != null) {
+    const { key, since, meaning } = loop.first;
+    const parts = done === 0 ? compared : [compared, words.noneDiverges].join(t.common.comma);
+    return { where: words.tableFirst(key, since[language]), what: [meaning[language], parts].filter(Boolean).join(t.common.semicolon) };
+  }
   if (earliest === null) return { where: done === 0 ? words.nothing : words.none, what: compared };
   const where = words.earliest([partName(earliest, t), module].filter(Boolean).join(t.common.comma));
   const rest =
