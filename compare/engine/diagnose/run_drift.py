@@ -48,8 +48,9 @@ class Drift:
     @property
     def text(self) -> Text:
         name, (_, said) = self.key or self.stage or "", self._read()
-        odd = self._odd()
-        return both(f"{name}: {said['en']}{odd['en']}", f"{name}：{said['zh']}{odd['zh']}")
+        odd, counted = self._odd(), self.measure == "differing_tokens" and any(self.values)
+        unit = both(" (tokens that differ)", "（不同的词元数）") if counted else both("", "")
+        return both(f"{name}{unit['en']}: {said['en']}{odd['en']}", f"{name}{unit['zh']}：{said['zh']}{odd['zh']}")
 
     def document(self) -> JsonObject:
         kind, _ = self._read()
@@ -186,7 +187,7 @@ def _listed(steps: Sequence[int]) -> Text:
 
 
 def key_drift(key: KeyComparison) -> Drift | None:
-    """The largest |left − right| of each step that was compared; None where no step is on both sides."""
+    """The largest |left − right| of each step that was compared, of tokens how many differ; None where no step is on both sides."""
     sizes: dict[int, float | None] = {}
     odd: dict[int, str] = {}
     for pair in key.pairs:
@@ -198,7 +199,9 @@ def key_drift(key: KeyComparison) -> Drift | None:
         if reason is not None:
             odd.setdefault(step, reason)
         numbers = None if reason == "shapes" else pair.masked or pair.numbers
-        if numbers is not None and math.isfinite(numbers.max_abs):
+        if numbers is not None and key.kind == "tokens":
+            sizes[step] = (sizes[step] or 0.0) + numbers.compared - numbers.same
+        elif numbers is not None and math.isfinite(numbers.max_abs):
             sizes[step] = max(sizes[step] or 0.0, numbers.max_abs)
         elif reason is None:
             sizes[step] = sizes[step] or 0.0
@@ -206,7 +209,7 @@ def key_drift(key: KeyComparison) -> Drift | None:
         return None
     steps = sorted(sizes)
     values = [None if step in odd and not sizes[step] else sizes[step] for step in steps]
-    return Drift(key.name, None, "max_abs", steps, values, None, odd)
+    return Drift(key.name, None, "differing_tokens" if key.kind == "tokens" else "max_abs", steps, values, None, odd)
 
 
 def _without_size(pair: TablePair) -> str | None:

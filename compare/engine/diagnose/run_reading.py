@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from compare.engine.diagnose.findings import Finding
 from compare.engine.diagnose.run_coverage import coverage
-from compare.engine.diagnose.words import Text, both, number
+from compare.engine.diagnose.run_sizes import size_words
+from compare.engine.diagnose.words import Text, both
 from compare.engine.keydata.key_comparison import CONSEQUENCE, KeyComparison, KeyDataComparison
 from compare.engine.keydata.table_pair import DIFFERS, EQUAL
 from compare.engine.loop import quantity
@@ -60,29 +61,31 @@ def reading(comparison: KeyDataComparison) -> list[Finding]:
     """The first table that parts and what it means; then what follows from it; then what it rests on."""
     found: list[Finding] = []
     for at, key in enumerate(comparison.own):
-        found.append(_parting(key, comparison.keys, "error" if at == 0 else "warning"))
+        found.append(_parting(key, comparison, "error" if at == 0 else "warning"))
     return [*found, *_consequences(comparison), *coverage(comparison)]
 
 
-def _parting(key: KeyComparison, keys: Sequence[KeyComparison], severity: str) -> Finding:
+def _parting(key: KeyComparison, comparison: KeyDataComparison, severity: str) -> Finding:
     code, place = meaning(key)
     when = since(key)
-    before = _agreeing(key, keys)
+    before = _agreeing(key, comparison.keys)
     agree = both(f"{before} equal, ", f"{before.replace(', ', '、')} 一致，") if before else both("", "")
     first = key.own or key.first
-    numbers = first.numbers if first else None
+    apart = None if first is None else size_words(first, key.kind, comparison.sides)
     size = both("", "")
-    if numbers is not None:
-        size = both(
-            f" (at most {number(numbers.max_abs)} apart in the first table that differs)",
-            f"（首个不同的表中最大相差 {number(numbers.max_abs)}）",
-        )
+    if apart is not None:
+        size = both(f" ({apart['en']} in the first table that differs)", f"（首个不同的表中{_spaced(apart['zh'])}）")
     text = both(
         f"{agree['en']}{key.name} differs {when['en']}: {place['en']}{size['en']}",
         f"{agree['zh']}{key.name} {when['zh']}不同：{place['zh']}{size['zh']}",
     )
     steps = _steps(key)
     return Finding(code, severity, text, evidence={"key": key.name, "steps": steps, "tables": len(key.differing), "of": len(key.pairs)})
+
+
+def _spaced(text: str) -> str:
+    """As it stands behind a Chinese word: figures and Latin letters keep their distance."""
+    return f" {text}" if text[:1].isascii() else text
 
 
 def since(key: KeyComparison) -> Text:

@@ -144,6 +144,7 @@ _WORDS: dict[str, tuple[str, str]] = {
     "over_the_steps": ("over the steps", "随步数"),
     "measure": ("measure", "度量"),
     "max_abs": ("largest difference", "最大差异"),
+    "differing_tokens": ("tokens that differ", "不同的词元数"),
     "mean_abs": ("mean difference", "平均差异"),
     "first_step": ("first step", "首步"),
     "largest": ("largest", "最大"),

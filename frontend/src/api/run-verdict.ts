@@ -129,7 +129,7 @@ export interface Drift {
   readonly steps: readonly number[];
   /** null: the step differs and no number says by how much. */
   readonly values: readonly (Num | null)[];
-  readonly measure: "max_abs" | "norm_rel" | "mean_abs";
+  readonly measure: "max_abs" | "differing_tokens" | "norm_rel" | "mean_abs";
   readonly kind: "none" | "from_start" | "growing" | "late" | "at_times";
   readonly text: Bilingual;
 }

@@ -110,7 +110,12 @@ export const loop = {
     note: "log scale, one line a table or stage",
     last: (step: string) => `at step ${step}`,
     line: (name: string, first: string, last: string) => `${name}: ${first} at the first step, ${last} at the last`,
-    measure: { max_abs: "largest difference", norm_rel: "Norm, relative", mean_abs: "mean difference" },
+    measure: {
+      max_abs: "largest difference",
+      differing_tokens: "tokens that differ",
+      norm_rel: "Norm, relative",
+      mean_abs: "mean difference",
+    },
   },
   pairing: {
     title: "Stage pairing",

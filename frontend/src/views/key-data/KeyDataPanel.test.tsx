@@ -169,6 +169,19 @@ describe("the tables of a key", () => {
     expect(screen.getByRole("gridcell", { name: "[1, 3] | [1, 4]" })).toBeTruthy();
   });
 
+  it("never show a difference of 0 for NaN on one side or another shape", async () => {
+    setup([
+      table(0, { state: "differs", same: 66.667, first_mismatch: 0, max_abs: 0, max_rel: 0, nan: [0, 1, 0] }),
+      table(1, { state: "differs", cropped: true, right_shape: [1, 2] }),
+    ]);
+    await screen.findByRole("grid", { name: "Values side by side" });
+    const cells = (t: number, column: string) => document.querySelector(`[data-table="${t}"] [data-column="${column}"]`);
+    expect(["same", "max_abs", "max_rel"].map((column) => cells(0, column)?.textContent)).toEqual(["66.67", "NaN", "NaN"]);
+    expect(["same", "max_abs", "max_rel"].map((column) => cells(1, column)?.textContent)).toEqual(["–", "–", "–"]);
+    expect(cells(0, "max_abs")?.getAttribute("title")).toBe("NaN: 0 left, 1 right, 0 at the same place");
+    expect(cells(1, "max_abs")?.getAttribute("title")).toContain("shapes differ");
+  });
+
   it("of one side, empty or unreadable are named, and nothing is asked for them", async () => {
     const { asked } = setup([
       table(0, { state: "left_only", right_shape: null, evidence: "none", same: null, max_abs: null, max_rel: null, compared: null }),

@@ -6,7 +6,7 @@ import { KeySign } from "../parts/Pipeline";
 import { placeText } from "../parts/run-words";
 import styles from "./key-data.module.css";
 import { WindowedGrid } from "./WindowedGrid";
-import { shapeText, shareText } from "./words";
+import { differsInShape, largestText, shapeText, shareText } from "./words";
 
 interface Props {
   label: string;
@@ -101,19 +101,23 @@ function cellText(table: KeyTable, column: ColumnName): string {
     case "same":
     case "within_1e_3":
     case "within_1e_2":
-      return shareText(table[column]);
+      return differsInShape(table) ? "–" : shareText(table[column]);
     case "first":
       return table.first_mismatch === null ? "" : `${table.first_mismatch}`;
     case "max_abs":
-      return number(table.max_abs);
+      return largestText(table, table.max_abs, number(table.max_abs));
     case "max_rel":
-      return table.max_rel === 0 ? "0" : percent(table.max_rel);
+      return largestText(table, table.max_rel, table.max_rel === 0 ? "0" : percent(table.max_rel));
   }
 }
 
 function titleOf(table: KeyTable, column: ColumnName, t: ReturnType<typeof useI18n>["t"]): string | undefined {
-  if (column === "shape" && table.cropped) return `${shapeText(table)}: ${t.loop.key.cropped}`;
-  if (column === "max_abs" || column === "max_rel") return exact(table[column]);
+  if (table.cropped && (column === "shape" || (column !== "first" && differsInShape(table))))
+    return `${shapeText(table)}: ${t.loop.key.cropped}`;
+  if (column === "max_abs" || column === "max_rel") {
+    const [left, right, both] = table.nan ?? [0, 0, 0];
+    return cellText(table, column) === "NaN" ? t.loop.key.nan(`${left}`, `${right}`, `${both}`) : exact(table[column]);
+  }
   if (column === "id" && table.right !== null) return t.loop.key.aligned(placeText(table.right, t));
   return cellText(table, column) || undefined;
 }

@@ -28,6 +28,18 @@ export function shareText(share: Num | null): string {
   return plain < 0.005 ? "<\u00a00.01" : plain.toFixed(2);
 }
 
+/** Whether a table differs in its shape alone: a share of what both have would say that it does not. */
+export function differsInShape(table: Pick<KeyTable, "state" | "cropped" | "same">): boolean {
+  return table.cropped && isDiffering(table) && table.same === 100;
+}
+
+/** The largest difference of a table as it stands in a column; where it is 0 although the table differs, what sets the two apart: NaN, or the shape. */
+export function largestText(table: Pick<KeyTable, "state" | "nan">, largest: Num | null, written: string): string {
+  if (largest !== 0 || !isDiffering(table)) return written;
+  const [left, right, shared] = table.nan ?? [0, 0, 0];
+  return left + right > 2 * shared ? "NaN" : "–";
+}
+
 /** What |a−b| is of the larger of the two, with the sign of b−a; 0 where both are 0, null where either is no number. */
 export function relativeOf(left: Num | null, right: Num | null): number | null {
   const [a, b] = [figure(left), figure(right)];
