@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from compare.engine.diagnose.trend import GROWTH, LEAST_FOR_A_TEST, grows, growth, level_change, rising_order, standing_out
-from compare.engine.diagnose.words import Text, both, number
+from compare.engine.diagnose.words import Text, both, number, percent
 from compare.engine.keydata.key_comparison import KeyComparison
 from compare.engine.keydata.table_pair import DIFFERS, TablePair
 from compare.engine.model import JsonObject
@@ -66,6 +66,10 @@ class Drift:
             "text": self.text,
         }
 
+    def _size(self, value: float) -> str:
+        """In the unit in which page and report show the series: a relative difference in percent."""
+        return percent(value) if self.measure == "norm_rel" else number(value)
+
     def _reasons(self) -> dict[int, str]:
         odd = {
             step: "nonfinite" for step, value in zip(self.steps, self.values, strict=True) if value is not None and not math.isfinite(value)
@@ -91,7 +95,7 @@ class Drift:
         there = [step for step, one in zip(self.steps, differs, strict=True) if one]
         after = sum(step > there[-1] for step in self.steps)
         sizes = [value for value, one in zip(self.values, differs, strict=True) if one and value is not None and math.isfinite(value)]
-        size = number(max(sizes)) if sizes and max(sizes) > 0 else ""
+        size = self._size(max(sizes)) if sizes and max(sizes) > 0 else ""
         named = _steps(there)
         up_to = both(f", up to {size}" if size else "", f"，最大 {size}" if size else "")
         if after:
@@ -115,10 +119,10 @@ class Drift:
                     f"nothing before step {start}: something that happened in that step", f"第 {start} 步之前没有：是该步发生的问题"
                 )
             return "from_start", both(f"in every step from step {start} on", f"从第 {start} 步起每一步都有")
-        span = f"{number(sizes[0])} → {number(sizes[-1])}" if len(sizes) > 1 else number(sizes[0])
+        span = f"{self._size(sizes[0])} → {self._size(sizes[-1])}" if len(sizes) > 1 else self._size(sizes[0])
         higher = level_change(sizes) if len(sizes) >= LEAST_STEPS else None
         if higher is not None:
-            low, high = number(max(sizes[:higher])), number(min(sizes[higher:]))
+            low, high = self._size(max(sizes[:higher])), self._size(min(sizes[higher:]))
             return "late", both(
                 f"{none_before['en']}at most {low} before step {steps[higher]}, at least {high} from there on: "
                 "something that happened in that step",
@@ -133,15 +137,15 @@ class Drift:
         out = standing_out(sizes)
         if out:
             named, rest = _steps([steps[at] for at in out]), max(size for at, size in enumerate(sizes) if at not in out)
-            top = number(max(sizes))
+            top = self._size(max(sizes))
             return "at_times", both(
-                f"{none_before['en']}{top} in {named['en']}, at most {number(rest)} in the others: something that happened then",
-                f"{none_before['zh']}{named['zh']}为 {top}，其余各步最大 {number(rest)}：是当时发生的问题",
+                f"{none_before['en']}{top} in {named['en']}, at most {self._size(rest)} in the others: something that happened then",
+                f"{none_before['zh']}{named['zh']}为 {top}，其余各步最大 {self._size(rest)}：是当时发生的问题",
             )
         if begin:
             return "late", both(
-                f"nothing before step {start}, then {number(max(sizes))}: something that happened in that step",
-                f"第 {start} 步之前没有，之后为 {number(max(sizes))}：是该步发生的问题",
+                f"nothing before step {start}, then {self._size(max(sizes))}: something that happened in that step",
+                f"第 {start} 步之前没有，之后为 {self._size(max(sizes))}：是该步发生的问题",
             )
         return "from_start", self._from_start(steps, sizes, span)
 

@@ -131,6 +131,8 @@ export interface Drift {
   readonly values: readonly (Num | null)[];
   readonly measure: "max_abs" | "differing_tokens" | "norm_rel" | "mean_abs";
   readonly kind: "none" | "from_start" | "growing" | "late" | "at_times";
+  /** Steps that differ, also or only, in what has no size, and why; absent in documents of older versions. */
+  readonly without_size?: readonly { readonly step: number; readonly reason: "nonfinite" | "shapes" | "statistics" | "unmeasured" }[];
   readonly text: Bilingual;
 }
 

@@ -85,6 +85,14 @@ def test_a_key_of_which_a_side_is_nan_or_has_another_shape_is_not_said_to_agree(
         json.dumps(document, allow_nan=False)
 
 
+def test_the_norm_of_a_stage_is_said_in_percent_as_the_figure_beside_it_is() -> None:
+    rows = [{"n": n, "step": n, "stage": "actor_update", "verdict": word} for n, word in enumerate(("identical", "diverged"))]
+    documents: dict[int, JsonObject] = {n: {"layers": [{"norm_rel": size}]} for n, size in enumerate((0.0, 0.00390625))}
+    (found,) = stage_drifts(rows, documents)
+    assert found.text["en"] == "actor_update: nothing before step 1, then 0.391 %: something that happened in that step"
+    assert found.text["zh"] == "actor_update：第 1 步之前没有，之后为 0.391 %：是该步发生的问题"
+
+
 def test_a_stage_that_diverged_where_no_norm_tells_is_not_said_to_agree() -> None:
     rows = [{"n": n, "step": n, "stage": "actor_update", "verdict": word} for n, word in enumerate(("identical", "diverged", "identical"))]
     documents: dict[int, JsonObject] = {n: {"layers": [{"norm_rel": 0.0}]} for n in range(3)}

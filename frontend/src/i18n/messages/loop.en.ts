@@ -110,6 +110,9 @@ export const loop = {
     note: "log scale, one line a table or stage",
     last: (step: string) => `at step ${step}`,
     line: (name: string, first: string, last: string) => `${name}: ${first} at the first step, ${last} at the last`,
+    largest: (measure: string) => `${measure}, the largest of all steps`,
+    lineLargest: (line: string, largest: string) => `${line}, ${largest} the largest`,
+    withoutSize: { nonfinite: "NaN/Inf", shapes: "shapes", statistics: "statistics", unmeasured: "–" },
     measure: {
       max_abs: "largest difference",
       differing_tokens: "tokens that differ",

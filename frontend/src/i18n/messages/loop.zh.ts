@@ -108,6 +108,9 @@ export const loop: Messages["loop"] = {
     note: "对数坐标，每张表或每个阶段一条线",
     last: (step) => `第 ${step} 步`,
     line: (name, first, last) => `${name}：第一步 ${first}，最后一步 ${last}`,
+    largest: (measure) => `${measure}，各步中的最大值`,
+    lineLargest: (line, largest) => `${line}，各步最大 ${largest}`,
+    withoutSize: { nonfinite: "NaN/Inf", shapes: "形状", statistics: "统计量", unmeasured: "–" },
     measure: { max_abs: "最大差异", differing_tokens: "不同的词元数", norm_rel: "Norm 相对差异", mean_abs: "平均差异" },
   },
   pairing: {

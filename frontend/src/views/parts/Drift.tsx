@@ -1,6 +1,7 @@
 import { useRef } from "react";
 import type { Drift as DriftLine } from "../../api/run-verdict";
-import { useI18n } from "../../i18n";
+import type { Num } from "../../api/types";
+import { type Messages, useI18n } from "../../i18n";
 import { figure, number, percent } from "../../i18n/format";
 import { driftScale, linePath } from "../../layout/drift";
 import { useSize } from "../compare/use-size";
@@ -40,8 +41,8 @@ export function Drift({ lines, first }: Props) {
               <div ref={at === 0 ? box : undefined} className={styles.plot}>
                 <Line line={line} width={width} name={name} />
               </div>
-              <span className={styles.last} title={words.measure[line.measure]}>
-                {textAt(line, line.values.length - 1)}
+              <span className={styles.largest} title={words.largest(words.measure[line.measure])}>
+                {largestText(line, t)}
               </span>
               <span className={styles.text}>{withoutName(line.text[language], name)}</span>
             </li>
@@ -57,22 +58,44 @@ function withoutName(text: string, name: string): string {
   return text.startsWith(name) ? text.slice(name.length).replace(/^[:：]\s*/, "") : text;
 }
 
-function textAt({ measure, values }: DriftLine, at: number): string {
-  return measure === "norm_rel" ? percent(values[at]) : number(values[at]);
+function sizeText({ measure }: DriftLine, value: Num | null | undefined): string {
+  if (measure === "norm_rel") return percent(value);
+  return measure === "differing_tokens" && typeof value === "number" ? `${value}` : number(value);
+}
+
+/** A step that differs in what has no size is named by its reason: it is neither 0 nor unknown. */
+function textAt(line: DriftLine, at: number, t: Messages): string {
+  const reason = reasonAt(line, at);
+  const value = line.values[at];
+  return reason === undefined || figure(value) ? sizeText(line, value) : t.loop.drift.withoutSize[reason];
+}
+
+function reasonAt({ steps, without_size: reasons }: DriftLine, at: number) {
+  return reasons?.find(({ step }) => step === steps[at])?.reason;
+}
+
+/** Of all steps, wherever it stands: the last may agree again. Nothing is worse than NaN and Inf; a step without a size counts where none has. */
+function largestText(line: DriftLine, t: Messages): string {
+  const reasons = (line.without_size ?? []).map(({ reason }) => reason);
+  if (reasons.includes("nonfinite")) return t.loop.drift.withoutSize.nonfinite;
+  const largest = Math.max(...line.values.map((value) => figure(value) ?? 0));
+  return largest > 0 || reasons[0] === undefined ? sizeText(line, largest) : t.loop.drift.withoutSize[reasons[0]];
 }
 
 function Line({ line, width, name }: { line: DriftLine; width: number; name: string }) {
   const { t } = useI18n();
   const { steps } = line;
-  const values = line.values.map(figure);
+  const values = line.values.map((value, at) => (reasonAt(line, at) === "nonfinite" ? Number.NaN : figure(value)));
   const scale = driftScale(steps, values, width, HEIGHT);
-  const label = t.loop.drift.line(name, textAt(line, 0), textAt(line, values.length - 1));
+  const [begin, end, largest] = [textAt(line, 0, t), textAt(line, values.length - 1, t), largestText(line, t)];
+  const ends = t.loop.drift.line(name, begin, end);
+  const label = largest === begin || largest === end ? ends : t.loop.drift.lineLargest(ends, largest);
   const { path, dots } = linePath(scale, steps, values);
   return (
     <svg width={width} height={HEIGHT + 12} viewBox={`0 0 ${width} ${HEIGHT + 12}`} role="img" aria-label={label}>
       <title>
         {steps
-          .map((step, at) => `${t.loop.place.step(`${step}`)}: ${textAt(line, at)}`)
+          .map((step, at) => `${t.loop.place.step(`${step}`)}: ${textAt(line, at, t)}`)
           .slice(0, 40)
           .join("\n")}
       </title>

@@ -192,6 +192,33 @@ describe("the page of an RL run", () => {
     expect(drift.getByText("Nothing up to step 1, then something")).toBeTruthy();
   });
 
+  it("does not show a 0 for a table that differs in an earlier step, or in what has no size", () => {
+    const text = { en: "so", zh: "如此" };
+    const line = { stage: null, steps: [0, 1, 2], measure: "max_abs", kind: "at_times", text } as const;
+    const odd = (reason: "nonfinite" | "shapes") => ({ values: [0, null, 0], without_size: [{ step: 1, reason }] });
+    setup(
+      loopVerdict({
+        drift: [
+          { ...line, key: "advantages", values: [0, 0.5, 0] },
+          { ...line, key: "old_log_prob", ...odd("nonfinite") },
+          { ...line, key: "values", ...odd("shapes") },
+          { ...line, key: null, stage: "actor_update", measure: "norm_rel", values: [0, 0.00390625, 0.001] },
+          { ...line, key: "responses", measure: "differing_tokens", values: [0, 173, 4] },
+        ],
+      }),
+    );
+    const drift = within(screen.getByRole("region", { name: "Drift over steps" }));
+    const shown = () => drift.getAllByRole("listitem").map((item) => item.children[2]?.textContent);
+    expect(shown()).toEqual(["0.5000", "NaN/Inf", "shapes", "0.39\u00a0%", "173"]);
+    expect(drift.getByRole("img", { name: "advantages: 0 at the first step, 0 at the last, 0.5000 the largest" })).toBeTruthy();
+    const dots = (name: RegExp) => drift.getByRole("img", { name }).querySelectorAll("path")[2]?.getAttribute("d")?.match(/M/g)?.length;
+    expect([dots(/^old_log_prob/), dots(/^values/)]).toEqual([3, 2]);
+    cleanup();
+    setLanguage("zh");
+    setup(loopVerdict({ drift: [{ ...line, key: "values", ...odd("shapes") }] }));
+    expect(screen.getByRole("img", { name: "values：第一步 0，最后一步 0，各步最大 形状" })).toBeTruthy();
+  });
+
   it("compares the same runs again under another pairing of stages", async () => {
     const { asked } = setup();
     const pairing = within(screen.getByRole("region", { name: "Stage pairing" }));
