@@ -143,6 +143,7 @@ export const loop = {
     notComparable: "not comparable",
     failed: "failed",
     waiting: "still to come",
+    cancelled: "cancelled",
     identical: (count: string, all: string) => `${count} of ${counted(all, "part")} identical`,
     keys: "keys",
   },

@@ -136,6 +136,7 @@ export const loop: Messages["loop"] = {
     notComparable: "不可比较",
     failed: "失败",
     waiting: "尚未完成",
+    cancelled: "已取消",
     identical: (count, all) => `${all} 个部分中 ${count} 个完全相同`,
     keys: "按键",
   },

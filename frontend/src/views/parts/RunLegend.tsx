@@ -19,22 +19,22 @@ export function RunLegend({ states, first, line }: { states: ReadonlySet<CellSta
     { states: ["not_comparable"], text: words.notComparable },
     { states: ["failed"], text: words.failed },
     { states: ["queued", "running"], text: words.waiting },
+    { states: ["cancelled"], text: words.cancelled },
   ];
+  const shown = items.filter((item) => item.states.some((state) => states.has(state)));
   return (
     <section className={`${legend.legend} ${styles.legend}`} aria-label={words.label}>
-      <span>{words.parts}</span>
-      {items
-        .filter((item) => item.states.some((state) => states.has(state)))
-        .map(({ states: [state], text, first = false }) => (
-          <span key={text} className={legend.item}>
-            <i className={`${grid.part} ${styles.swatch}`} data-verdict={state} data-first={first}>
-              {state === undefined || state === "identical" || state === "left_only" ? null : (
-                <PartSign state={state} first={first} size={10} />
-              )}
-            </i>
-            {text}
-          </span>
-        ))}
+      {shown.length === 0 ? null : <span>{words.parts}</span>}
+      {shown.map(({ states: [state], text, first = false }) => (
+        <span key={text} className={legend.item}>
+          <i className={`${grid.part} ${styles.swatch}`} data-verdict={state} data-first={first}>
+            {state === undefined || state === "identical" || state === "left_only" ? null : (
+              <PartSign state={state} first={first} size={10} />
+            )}
+          </i>
+          {text}
+        </span>
+      ))}
       <span className={legend.end}>{line}</span>
       <button type="button" className={legend.keys} onClick={openKeys}>
         <kbd>?</kbd> {words.keys}

@@ -15,11 +15,12 @@ export function RunPremises({ verdict }: { verdict: RunVerdict }) {
     premises.push({ code: key, text, ok: state === "equal" });
   }
   const unpaired = verdict.parts.filter(isOneSided).length;
-  premises.push({
-    code: "parts",
-    text: unpaired === 0 ? words.sameParts : words.unpaired(unpaired, format.count(unpaired)),
-    ok: unpaired === 0,
-  });
+  if (verdict.parts.length > 0)
+    premises.push({
+      code: "parts",
+      text: unpaired === 0 ? words.sameParts : words.unpaired(unpaired, format.count(unpaired)),
+      ok: unpaired === 0,
+    });
   const matter = verdict.configurations.filter(({ matters }) => matters).length;
   if (matter > 0) premises.push({ code: "settings", text: words.settings(matter, format.count(matter)), ok: false });
   // Two runs of one loop may share what would part training from inference: the engine says where that is the question.
@@ -30,6 +31,7 @@ export function RunPremises({ verdict }: { verdict: RunVerdict }) {
   const checks = (verdict.checks ?? []).filter(({ state }) => state === "failed").length;
   if (checks > 0) premises.push({ code: "checks", text: words.checks(checks, format.count(checks)), ok: false });
   const holding = premises.filter(({ ok }) => ok).length;
+  if (premises.length === 0) return null;
   return (
     <PremiseChips
       label={words.label}

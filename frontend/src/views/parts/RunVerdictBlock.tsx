@@ -25,7 +25,7 @@ export function RunVerdictBlock({ verdict, retry, actions }: Props) {
   return (
     <VerdictHeading sign={verdict.verdict} where={where} what={what} actions={actions} belowClass={own.below}>
       <p className={`${styles.second} ${own.second}`}>
-        <span>{countsLine(verdict.parts, t, format.count)}</span>
+        {verdict.parts.length === 0 ? null : <span>{countsLine(verdict.parts, t, format.count)}</span>}
         {retry}
         {origin === null ? null : (
           <span className={styles.confidence}>
