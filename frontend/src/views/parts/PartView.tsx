@@ -45,7 +45,7 @@ export function PartView({ comparison, verdict, slug, part: n }: Props) {
       <div className={styles.body}>
         {isOneSided(part) ? (
           <Notice glyph="not_comparable" title={t.parts.onlyTitle} actions={back}>
-            <p>{partReason(part, sideNames(comparison), t, language).what}</p>
+            <p>{partReason(part, sideNames(comparison, t), t, language).what}</p>
           </Notice>
         ) : !canOpen(part) ? (
           <Notice
@@ -61,7 +61,7 @@ export function PartView({ comparison, verdict, slug, part: n }: Props) {
               </>
             }
           >
-            <p>{partReason(part, sideNames(comparison), t, language).what}</p>
+            <p>{partReason(part, sideNames(comparison, t), t, language).what}</p>
           </Notice>
         ) : (
           <PartBody key={n} comparison={comparison} slug={slug} part={n} />

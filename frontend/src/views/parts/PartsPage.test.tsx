@@ -219,6 +219,24 @@ describe("the page of an RL run", () => {
     expect(screen.getByRole("img", { name: "values：第一步 0，最后一步 0，各步最大 形状" })).toBeTruthy();
   });
 
+  it("counts no parts and names none in the legend where there are key data alone", () => {
+    setup(runVerdict([], { first: null, key_data: [keyData(0, "prompts", { kind: "tokens" })] }));
+    expect(screen.queryByText(/0 parts/)).toBeNull();
+    const premises = within(screen.getByRole("list", { name: "Premises" })).getAllByRole("listitem");
+    expect(premises.map(({ textContent }) => textContent)).toEqual(["prompts, holds", "Premises 1/1"]);
+    expect(screen.getByRole("region", { name: "Legend of the parts" }).textContent).toBe("? keys");
+  });
+
+  it("tells two runs of one name apart by their sides", () => {
+    const verdict = loopVerdict();
+    const { left, right } = runComparison(verdict);
+    setup(verdict, { left: { ...left, name: "verl" }, right: { ...right, name: "verl" } });
+    const heads = () => within(screen.getByRole("region", { name: /^(Settings that differ|不同的配置)$/ })).getAllByRole("columnheader");
+    expect(heads().map(({ textContent }) => textContent?.trim())).toEqual(["Settings that differ", "Left", "Right", "Matters"]);
+    act(() => setLanguage("zh"));
+    expect(heads().map(({ textContent }) => textContent?.trim())).toEqual(["不同的配置", "左侧", "右侧", "是否关键"]);
+  });
+
   it("compares the same runs again under another pairing of stages", async () => {
     const { asked } = setup();
     const pairing = within(screen.getByRole("region", { name: "Stage pairing" }));

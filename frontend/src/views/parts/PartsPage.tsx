@@ -44,7 +44,7 @@ export function PartsPage({ comparison, verdict, slug, from }: Props) {
     [part, verdict.first, t],
   );
   const entry = verdict.parts.some(({ n }) => n === from) ? from : (entryPart(verdict)?.n ?? null);
-  const names = useMemo(() => sideNames(comparison), [comparison]);
+  const names = useMemo(() => sideNames(comparison, t), [comparison, t]);
   const [sharing, setSharing] = useState(false);
   const [exporting, setExporting] = useState(false);
   const action = useCallback(

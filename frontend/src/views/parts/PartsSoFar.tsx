@@ -34,7 +34,7 @@ export function PartsSoFar({ comparison, slug, from, ended }: Props) {
   const { t, format } = useI18n();
   const [{ table }] = useViewState();
   const parts = useMemo(() => partsSoFar(comparison.parts), [comparison.parts]);
-  const names = useMemo(() => sideNames(comparison), [comparison]);
+  const names = useMemo(() => sideNames(comparison, t), [comparison, t]);
   const states = useMemo(() => new Set(parts.map((part) => cellState({ part, rank: null }))), [parts]);
   const known = useMemo(() => soFar(parts), [parts]);
   const { loop: piece } = comparison;

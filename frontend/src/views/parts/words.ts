@@ -5,6 +5,7 @@ import { problemSentence } from "../../i18n/errors";
 import { type Cell, type CellState, cellState, firstOrigin, type SoFar } from "../../model/parts";
 import { splitHeadline } from "../../ui/headline";
 import type { Language } from "../../ui/preferences";
+import { sideTitles } from "../../ui/side-words";
 import { originWhat, placeName } from "../compare/words";
 
 /** Sentences about the parts of a run verdict, from the document alone. */
@@ -153,6 +154,8 @@ export function soFarSentence(
   return { where, what: [compared, rest].filter(Boolean).join(t.common.semicolon) };
 }
 
-export function sideNames({ left, right }: Pick<Comparison, "left" | "right">): Record<"left" | "right", string> {
+/** What the two runs are called; where both have one name, two logs called verl.log, by the sides that they stand on. */
+export function sideNames({ left, right }: Pick<Comparison, "left" | "right">, t: Messages): Record<"left" | "right", string> {
+  if (left.name === right.name) return sideTitles(left, right, t);
   return { left: left.name, right: right.name };
 }
