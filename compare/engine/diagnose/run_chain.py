@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from compare.engine.diagnose.words import Text, both
 from compare.engine.model import JsonObject
 
 SIGNS = {
@@ -23,13 +24,22 @@ def chain_lines(document: JsonObject) -> list[str]:
     return [*_settings(document), *(_lines(document) if "parts" in document else ())]
 
 
-def _settings(document: JsonObject) -> Iterator[str]:
+def settings_words(document: JsonObject) -> Text | None:
+    """Which settings differ, those that matter first; None where none does."""
     settings = document.get("configurations")
-    if settings:
-        shown = [f"{row['path']} {_value(row['left'])} / {_value(row['right'])}" for row in settings[:MOST_SETTINGS]]
-        more = f" and {len(settings) - MOST_SETTINGS} more" if len(settings) > MOST_SETTINGS else ""
-        count = "1 setting differs" if len(settings) == 1 else f"{len(settings)} settings differ"
-        yield f"configuration: {count}: {', '.join(shown)}{more}"
+    if not settings:
+        return None
+    shown = [f"{row['path']} {_value(row['left'])} / {_value(row['right'])}" for row in settings[:MOST_SETTINGS]]
+    left = len(settings) - MOST_SETTINGS
+    more = both(f" and {left} more", f" 等 {len(settings)} 项") if left > 0 else both("", "")
+    count = "1 setting differs" if len(settings) == 1 else f"{len(settings)} settings differ"
+    return both(f"{count}: {', '.join(shown)}{more['en']}", f"{len(settings)} 项设置不同：{'、'.join(shown)}{more['zh']}")
+
+
+def _settings(document: JsonObject) -> Iterator[str]:
+    told = settings_words(document)
+    if told is not None:
+        yield f"configuration: {told['en']}"
     for finding in document.get("findings", []):
         if finding["code"] == "configuration_one_sided":
             yield f"configuration: on the {finding['evidence']['side']} side only"

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from compare.engine.diagnose.run_chain import settings_words
 from compare.engine.diagnose.words import number, percent, short
 from compare.engine.exports.blocks import Block, Bullets, Chain, Code, Grid, Heading, Line, Mark, Paragraph, Span, Verdict
 from compare.engine.exports.finished import Finished, FinishedPart
@@ -227,7 +228,7 @@ class _Report(LoopSections):
         chain = list(self._chain(finished))
         if chain:
             yield Heading(2, self.say("chain"))
-            yield Chain(chain)
+            yield Chain([(name[:1].upper() + name[1:], line) for name, line in chain])
         yield from self._findings(document.get("findings") or [], 2)
         yield from self.configurations(document.get("configurations") or [])
         yield from self.preconditions(document.get("preconditions") or [])
@@ -252,9 +253,9 @@ class _Report(LoopSections):
         """Whatever members the run verdict has, from the outside in."""
         document = finished.document
         first = document.get("first") or {}
-        mattering = [one for one in document.get("configurations") or [] if one.get("matters")]
-        if mattering:
-            yield self.say("configuration"), [Code(f"{mattering[0]['path']}: {mattering[0]['left']} / {mattering[0]['right']}")]
+        settings = settings_words(document)
+        if settings is not None:
+            yield self.say("configuration"), [settings[self.language]]
         if first.get("key_data"):
             yield self.say("key_data"), [Code(str(first["key_data"]))]
         if first.get("stage") or first.get("step") is not None:

@@ -194,3 +194,14 @@ def test_a_run_of_key_data_alone_shows_its_drift_and_no_empty_table_of_parts(
     assert all(block.rows for block in blocks if isinstance(block, Grid))
     assert sentence in markdown(blocks)
     assert word("checks_of", language, side=word("left", language), holding=1, count=1) in markdown(blocks)
+
+
+@pytest.mark.parametrize(
+    ("language", "told"), [("en", "1 setting differs: rl/run run_a / run_b"), ("zh", "1 项设置不同：rl/run run_a / run_b")]
+)
+def test_the_chain_of_a_run_begins_with_its_configuration_though_no_setting_that_differs_matters(language: Language, told: str) -> None:
+    text = markdown(report(from_memory(corpus("rl_run_a", "rl_run_b")), language)).replace("\\", "")
+    chain = text[text.index(told) :]
+    places = [chain.index(word) for word in ("ref_log_prob", "reference_compute_log_prob", "model.layers.1.mlp.down_proj")]
+    assert places == sorted(places)
+    assert word("configuration", language) in text[: text.index(told)].splitlines()[-1]
