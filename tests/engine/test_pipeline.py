@@ -513,8 +513,8 @@ def test_a_part_that_failed_is_named_and_hides_nothing_of_the_others(tmp_path: P
         ("failed", "not_comparable", ERROR),
         ("done", "diverged", None),
     ]
-    assert document["headline"]["en"].endswith("; 1 part failed: step 1")
-    assert document["headline"]["zh"].endswith("；1 个部分失败：第 1 步")
+    assert document["headline"]["en"].endswith("; 1 part failed: step 1; the first difference may lie in an earlier part that failed")
+    assert document["headline"]["zh"].endswith("；1 个部分失败：第 1 步；更早的部分中有 1 个失败，首个差异可能在其中")
 
 
 def test_parts_that_failed_do_not_pass_for_equal(tmp_path: Path) -> None:

@@ -220,7 +220,8 @@ def test_key_data_are_shown_with_their_verdict_where_every_part_failed(planned):
     assert (found.state, found.verdict, found.error) == ("done", "diverged", None)
     assert document["first"] == {"key_data": "ref_log_prob", "stage": BAD[0], "step": 2, "rank": 0, "module": None}
     assert found.headline_en == (
-        "First difference: ref_log_prob from step 2 on — reference model; all 6 parts failed, so that no module is known"
+        "First difference: ref_log_prob from step 2 on — reference model; all 6 parts failed, so that no module is known; "
+        "the first difference may lie in one of 5 earlier parts that failed"
     )
     assert {part["state"] for part in document["parts"]} == {"failed"}
     assert key_data.find(found).overview.is_file()

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from compare.engine.align.passes import Passes
 from compare.engine.diagnose.finding import Finding
-from compare.engine.diagnose.words import Text, both, counted, number
+from compare.engine.diagnose.words import Text, both, counted, number, ranges
 from compare.engine.model import JsonObject
 from compare.engine.parts.pairing import SIDES, Pairing, Part, PartKey, Shared, Unpaired
 from compare.engine.parts.tokens import Agreement, Tokens
@@ -131,13 +131,7 @@ def _decode_calls(side: str, calls: Sequence[int], count: int) -> Finding:
 
 def _ranges(numbers: Sequence[int]) -> str:
     """0, 2–4"""
-    found: list[list[int]] = []
-    for one in numbers:
-        if found and one == found[-1][-1] + 1:
-            found[-1].append(one)
-        else:
-            found.append([one])
-    shown = [str(run[0]) if len(run) == 1 else f"{run[0]}–{run[-1]}" for run in found]
+    shown = ranges(numbers)
     return ", ".join(shown[:8]) + (", …" if len(shown) > 8 else "")
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from compare.engine.diagnose.findings import Finding
-from compare.engine.diagnose.words import Text, both, counted
+from compare.engine.diagnose.words import Text, both, counted, ranges
 from compare.engine.keydata.key_comparison import KeyDataComparison
 from compare.engine.keydata.table_pair import LEFT_ONLY, NOT_COMPARABLE, NOT_READ, PADDING, RIGHT_ONLY
 
@@ -68,7 +68,7 @@ def _named(comparison: KeyDataComparison, side: int, *, keys: bool = False) -> T
         whole = sorted({where[at] for where in alone if isinstance(where[at], int) and where[at] not in met[at]} - {NO_FOLDER})
         if whole:
             alone = [where for where in alone if where[at] not in whole]
-            shown = _ranges([int(number) for number in whole])
+            shown = ranges([int(number) for number in whole])
             found.append(both(f"{word if len(whole) == 1 else word + 's'} {', '.join(shown)}", word_zh.format("、".join(shown))))
     names = list(dict.fromkeys(where[0] for where in alone)) if keys else []
     found += [both(name, name) for name in names[:MOST_NAMES]]
@@ -76,17 +76,6 @@ def _named(comparison: KeyDataComparison, side: int, *, keys: bool = False) -> T
         return both("", "")
     more = both(" …", " 等") if len(names) > MOST_NAMES else both("", "")
     return both(f" ({', '.join(text['en'] for text in found)}{more['en']})", f"（{'、'.join(text['zh'] for text in found)}{more['zh']}）")
-
-
-def _ranges(numbers: Sequence[int]) -> list[str]:
-    """0, 1, 2, 5 → 0–2, 5."""
-    found: list[list[int]] = []
-    for number in numbers:
-        if found and number == found[-1][1] + 1:
-            found[-1][1] = number
-        else:
-            found.append([number, number])
-    return [str(first) if first == last else f"{first}–{last}" for first, last in found]
 
 
 def _shifted(comparison: KeyDataComparison) -> Iterator[Finding]:

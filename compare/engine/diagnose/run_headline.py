@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from compare.engine.diagnose.rank_findings import ranks_alone_words
+from compare.engine.diagnose.run_alone import parts_alone_words, steps_apart_words
 from compare.engine.diagnose.run_first import First
 from compare.engine.diagnose.words import Text, both, counted, short
 from compare.engine.model import JsonObject
@@ -23,13 +24,14 @@ def run_headline(
 ) -> Text:
     """``word``: the verdict; ``judged``: the documents of the parts that were compared; ``unknown``: the rows of those that were not, and
     come before what is called the first (``run_first.unknown_before``)."""
-    headline = _with_tables(_with_ranks(_headline(word, rows, judged, found, loop), rows, judged), word, loop)
+    headline = _with_ranks(_headline(word, rows, judged, found, loop), rows, judged)
+    headline = _with_tables(_with_parts(headline, word, rows), word, loop)
     return _with_unknown(_with_failures(headline, rows, loop), unknown)
 
 
 def _headline(word: str, rows: Sequence[JsonObject], judged: Sequence[JsonObject], found: First | None, loop: JsonObject) -> Text:
     compared = [row for row in rows if row["verdict"] in ("identical", "consistent")]
-    apart = len(rows) - len(compared)
+    unlike = sum(row["verdict"] == "not_comparable" for row in rows)
     if found is not None and found.table is not None:
         return _table_headline(found.document(), found.table)
     alike = {word, judged[0]["verdict"]} if judged else set()
@@ -42,7 +44,7 @@ def _headline(word: str, rows: Sequence[JsonObject], judged: Sequence[JsonObject
         if not rows and not loop.get("error") and loop.get("preconditions"):
             return _settings_headline(loop.get("configurations", []))
         if not compared and judged:
-            more = both(f"; so are all {len(rows)} parts", f"；全部 {len(rows)} 个部分都是如此") if len(rows) > 1 else both("", "")
+            more = both(f"; so are all {unlike} parts", f"；全部 {unlike} 个部分都是如此") if unlike > 1 else both("", "")
             said: Text = judged[0]["headline"]
             return both(said["en"] + more["en"], said["zh"] + more["zh"])
         if not compared and tables:
@@ -51,22 +53,24 @@ def _headline(word: str, rows: Sequence[JsonObject], judged: Sequence[JsonObject
                 f"{'it' if tables == 1 else 'them'} differs",
                 f"无法比较 — 两次运行中只比较了 {tables} 个关键数据表，其中没有不同的数值",
             )
+        apart = steps_apart_words(rows)
+        if apart is not None:
+            return both(f"Not comparable — {apart['en']}", f"无法比较 — {apart['zh']}")
         if not compared:
             return both(
                 "Not comparable — no part is on both sides, or none could be compared", "无法比较 — 没有两侧共有的部分，或都无法比较"
             )
-        if not apart:  # the key data could not be compared
+        if not unlike:  # the key data could not be compared
             return both(
                 f"Not comparable — {counted(len(compared), 'part')} compared, nothing beyond noise",
                 f"无法比较 — 比较了 {len(compared)} 个部分，没有超出噪声的差异",
             )
         return both(
-            f"Not comparable — {apart} of {len(rows)} parts could not be compared; the other {len(compared)} "
+            f"Not comparable — {unlike} of {unlike + len(compared)} parts could not be compared; the other {len(compared)} "
             f"{'shows' if len(compared) == 1 else 'show'} nothing beyond noise",
-            f"无法比较 — {len(rows)} 个部分中有 {apart} 个无法比较；其余 {len(compared)} 个没有超出噪声的差异",
+            f"无法比较 — {unlike + len(compared)} 个部分中有 {unlike} 个无法比较；其余 {len(compared)} 个没有超出噪声的差异",
         )
     word_said = AGREEING[word]
-    others = both(f"; {apart} could not be compared", f"；{apart} 个部分无法比较") if apart else both("", "")
     tabled = counted(tables, "key-data table")
     if tables and not rows:
         return both(
@@ -75,8 +79,8 @@ def _headline(word: str, rows: Sequence[JsonObject], judged: Sequence[JsonObject
         )
     also = both(f" and {tabled}", f"和 {tables} 个关键数据表") if tables else both("", "")
     return both(
-        f"{word_said['en']} — {counted(len(compared), 'part')}{also['en']} compared, nothing beyond noise{others['en']}",
-        f"{word_said['zh']} — 比较了 {len(compared)} 个部分{also['zh']}，没有超出噪声的差异{others['zh']}",
+        f"{word_said['en']} — {counted(len(compared), 'part')}{also['en']} compared, nothing beyond noise",
+        f"{word_said['zh']} — 比较了 {len(compared)} 个部分{also['zh']}，没有超出噪声的差异",
     )
 
 
@@ -147,6 +151,14 @@ def _with_ranks(headline: Text, rows: Sequence[JsonObject], judged: Sequence[Jso
         return headline
     tail = ranks_alone_words(alone_in(rows))
     return both(headline["en"] + tail["en"], headline["zh"] + tail["zh"])
+
+
+def _with_parts(headline: Text, word: str, rows: Sequence[JsonObject]) -> Text:
+    """The headline with the parts that it does not speak for: those on one side."""
+    said = parts_alone_words(rows)
+    if said is None or word == "diverged" or steps_apart_words(rows) is not None:
+        return headline
+    return both(f"{headline['en']}; {said['en']}", f"{headline['zh']}；{said['zh']}")
 
 
 def _with_tables(headline: Text, word: str, loop: JsonObject) -> Text:

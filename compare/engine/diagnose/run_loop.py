@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from compare.engine.diagnose.findings import Finding
 from compare.engine.diagnose.rank_findings import ranks_shifted
+from compare.engine.diagnose.run_alone import steps_apart
 from compare.engine.diagnose.run_checks import check_document, severity
 from compare.engine.diagnose.run_coverage import beside, compared_tables
 from compare.engine.diagnose.run_drift import Drift, key_drift, probability_drift
@@ -52,6 +53,7 @@ def loop_document(
     ]
     findings = [
         *reading(comparison),
+        *(() if parts else _steps_apart(comparison)),
         *ranks_shifted(_ranks(comparison)),
         *(_probabilities(drift) for drift in probabilities),
         *(
@@ -75,6 +77,19 @@ def loop_document(
         "drift": [drift.document() for drift in (*drifts, *probabilities)],
         "findings": [finding.document() for finding in findings],
     }
+
+
+def _steps_apart(comparison: KeyDataComparison) -> list[Finding]:
+    """Of key data alone; of dumps the headline says it."""
+    if None in comparison.sides:
+        return []
+    steps = [
+        {place[0] for side in (one,) if side for tables in side.by_key.values() for place in tables} - {-1} for one in comparison.sides
+    ]
+    said = steps_apart(*steps)
+    if said is None:
+        return []
+    return [Finding("steps_apart", "warning", both(f"{said['en'][0].upper()}{said['en'][1:]}", said["zh"]))]
 
 
 def _ranks(comparison: KeyDataComparison) -> list[tuple[int, int]]:

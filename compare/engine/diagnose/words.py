@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TypeAlias
 
 Text: TypeAlias = dict[str, str]
@@ -27,6 +28,17 @@ def number(value: float | None) -> str:
 def counted(count: int, one: str, more: str | None = None) -> str:
     """``1 module``, ``2 modules``; ``more`` where the plural is not the singular with an s. For English alone."""
     return f"{count} {one if count == 1 else more or one + 's'}"
+
+
+def ranges(numbers: Sequence[int]) -> list[str]:
+    """0, 1, 2, 5 → 0–2, 5."""
+    found: list[list[int]] = []
+    for one in numbers:
+        if found and one == found[-1][1] + 1:
+            found[-1][1] = one
+        else:
+            found.append([one, one])
+    return [str(first) if first == last else f"{first}–{last}" for first, last in found]
 
 
 def percent(value: float | None) -> str:
