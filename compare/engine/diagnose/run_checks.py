@@ -35,7 +35,7 @@ WORDS: dict[str, tuple[str, Text, Text]] = {
     "tokens_not_integral": (
         "error",
         both("every token is a whole number", "词元都是非负整数"),
-        both("{worst} tokens of a table are no whole numbers, or negative", "某个表中有 {worst} 个词元不是非负整数"),
+        both("tokens that are no whole numbers, or negative: {worst} in one table", "单个表中有 {worst} 个词元不是非负整数"),
     ),
     "nonfinite": (
         "error",
@@ -50,6 +50,9 @@ WORDS: dict[str, tuple[str, Text, Text]] = {
 }
 
 
+COUNTS = frozenset({"nonfinite", "tokens_not_integral"})  # checks whose worst is a number of places in a table, and no size
+
+
 def severity(check: Check) -> str:
     return WORDS[check.code][0] if check.failed else "info"
 
@@ -57,7 +60,8 @@ def severity(check: Check) -> str:
 def check_document(check: Check, side: str) -> JsonObject:
     """One entry of the run verdict's ``checks``."""
     _, holds, fails = WORDS[check.code]
-    worst = number(check.worst)
+    counts = check.code in COUNTS and check.worst is not None
+    worst = f"{check.worst:.0f}" if counts else number(check.worst)
     said = {language: text.replace("{worst}", worst) for language, text in (fails if check.failed else holds).items()}
     count = both(f" ({check.failed} of {check.tables})", f"（{check.tables} 个中有 {check.failed} 个）") if check.failed else both("", "")
     return {
@@ -68,7 +72,7 @@ def check_document(check: Check, side: str) -> JsonObject:
         "severity": severity(check),
         "tables": check.tables,
         "failed": check.failed,
-        "worst": check.worst,
+        "worst": None if counts else check.worst,
         "first": None if check.first is None else place_document(check.first),
         "text": {"en": f"{check.key}: {said['en']}{count['en']}", "zh": f"{check.key}：{said['zh']}{count['zh']}"},
     }

@@ -20,12 +20,14 @@ SAME_POLICY = 1e-6  # |log_prob − old_log_prob| before the first update
 SMALLEST_KL = -1e-6
 OFF_CENTRE = 0.25  # |mean| of the advantages of a step over their root mean square
 FLAT = 0.05  # advantages whose root mean square is smaller come from groups of equal rewards: their mean says nothing
+UNKNOWN = -1  # of a place: the number of a rank or micro-step that is not named
 LOG_PROBS = frozenset({"log_prob", "old_log_prob", "ref_log_prob", "rollout_log_probs"})
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """``tables`` were looked at and ``failed`` of them do not hold; ``worst`` is the number that says how badly, ``first`` where first."""
+    """``tables`` (or steps) were looked at and ``failed`` of them do not hold; ``worst`` is the number that says how badly, ``first`` where
+    first: of a check over whole steps without rank and micro-step."""
 
     code: str
     key: str
@@ -111,14 +113,12 @@ def _centred(side: Tables, key: str) -> Check:
     will do.
     """
     lines: defaultdict[int, list[Array]] = defaultdict(list)
-    first: dict[int, Place] = {}
     for place, row in sorted(side.by_key[key].items(), key=lambda entry: _ordered(entry[0])):
         array, lengths = values(side.table, row), side.lengths(row)
         if array is None or array.ndim != 2 or not array.size:
             continue
         kept = [line if lengths is None else line[: lengths[at]] for at, line in enumerate(array.astype(np.float64))]
         if any(len(line) for line in kept) and all(np.isfinite(line).all() for line in kept):
-            first.setdefault(place[0], place)
             lines[place[0]] += [line for line in kept if len(line)]
     looked, failed = 0, dict[int, float]()
     for step, found in lines.items():
@@ -130,7 +130,12 @@ def _centred(side: Tables, key: str) -> Check:
             if min(abs(of_sequences), abs(of_tokens)) > OFF_CENTRE * size:
                 failed[step] = of_sequences
     worst = max(failed.values(), key=abs, default=None)
-    return Check("advantages_off_centre", key, looked, len(failed), worst, first[min(failed)] if failed else None)
+    return Check("advantages_off_centre", key, looked, len(failed), worst, _whole(min(failed)) if failed else None)
+
+
+def _whole(step: int) -> Place:
+    """A step, and no table of it."""
+    return step, UNKNOWN, UNKNOWN, "0"
 
 
 def _on_policy(side: Tables, key: str) -> Check:

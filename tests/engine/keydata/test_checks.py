@@ -50,6 +50,30 @@ def test_what_cannot_be_is_found_in_one_run_alone(key: str, value: Any, code: st
     assert {"en", "zh"} == set(document["text"])
 
 
+@pytest.mark.parametrize(
+    ("key", "values", "said"),
+    [
+        ("loss", [float("nan")], "loss: NaN or Inf, 1 in one table (1 of 1)"),
+        ("loss", [float("inf")] * 12345, "loss: NaN or Inf, 12345 in one table (1 of 1)"),
+        ("responses", [1.0, 2.5], "responses: tokens that are no whole numbers, or negative: 1 in one table (1 of 1)"),
+    ],
+)
+def test_a_count_of_places_was_shown_as_the_worst_size(key: str, values: list[float], said: str, tmp_path: Path) -> None:
+    """“NaN or Inf, 1 in one table … worst 1.000”."""
+    array = np.array(values, np.float32)
+    (one,) = failed({(key, 0, 0, 0): [array] if key == "responses" else array}, tmp_path).values()
+    document = check_document(one, "left")
+    assert (document["worst"], document["text"]["en"]) == (None, said)
+
+
+def test_a_check_over_a_whole_step_named_a_micro_step_that_was_not_at_fault(tmp_path: Path) -> None:
+    """Advantages of micro-step 1 are not centred; the step was said to fail in micro-step 0 of rank 0."""
+    tree = {("advantages", 1, 0, micro): np.full((1, 3), value, np.float32) for micro, value in ((0, 0.1), (1, 2.0))}
+    document = check_document(failed(tree, tmp_path)["advantages_off_centre", "advantages"], "right")
+    assert document["first"] == {"step": 1, "rank": None, "micro_step": None, "id": "0"}
+    assert document["worst"] == pytest.approx(1.05)
+
+
 def test_rounding_above_zero_is_no_positive_log_probability(tmp_path: Path) -> None:
     assert not failed({("log_prob", 0, 0, 0): np.array([[1e-7, -1.0]], np.float32)}, tmp_path)
 
