@@ -23,7 +23,7 @@ export function RunLegend({ states, first, line }: { states: ReadonlySet<CellSta
   ];
   const shown = items.filter((item) => item.states.some((state) => states.has(state)));
   return (
-    <section className={`${legend.legend} ${styles.legend}`} aria-label={words.label}>
+    <section className={`${legend.legend} ${styles.legend}`} aria-label={words.label} data-empty={shown.length === 0}>
       {shown.length === 0 ? null : <span>{words.parts}</span>}
       {shown.map(({ states: [state], text, first = false }) => (
         <span key={text} className={legend.item}>
