@@ -114,6 +114,23 @@ def test_ranks_are_counted_from_elsewhere_only_where_no_number_is_on_both_sides(
     assert rank_shift(left, right) == shift
 
 
+@pytest.mark.parametrize("steps", [1, 2])
+def test_a_second_rank_that_is_an_exact_copy_was_passed_over_without_a_word(tmp_path: Path, steps: int) -> None:
+    one, two = run(tmp_path / "one", 0, steps=steps), run(tmp_path / "two", 0, 1, steps=steps)
+    assert findings(compared(one, two))["ranks_copied"]["text"] == {
+        "en": "Ranks 0, 1 of the right were taken for copies of one another: rank 0 of the left was compared with the first of them",
+        "zh": "右侧 rank 0、1 视为互为副本：左侧 rank 0 与其中第一个比较",
+    }
+    assert findings(compared(two, one))["ranks_copied"]["evidence"] == {"side": "left", "ranks": [0, 1], "against": [0]}
+    assert "ranks_copied" not in findings(compared(two, two))
+
+
+def test_a_run_of_several_parts_against_itself_did_not_say_that_it_is_the_same_upload(tmp_path: Path) -> None:
+    whole, other = run(tmp_path / "whole", 0, steps=2), run(tmp_path / "other", 0, steps=2, faults=(0,))
+    assert findings(compared(whole, whole))["same_input"]["severity"] == "info"
+    assert "same_input" not in findings(compared(whole, other))
+
+
 def test_ranks_that_are_counted_from_elsewhere_are_told(tmp_path: Path) -> None:
     left, right = run(tmp_path / "l", 0, 1, steps=2), run(tmp_path / "r", 4, 5, steps=2)
     document = compared(left, right)

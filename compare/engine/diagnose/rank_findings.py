@@ -19,9 +19,33 @@ MOST_RANKS = 8
 def rank_findings(cases: Sequence[Case]) -> Iterator[Finding]:
     alone = [case.ranks for case in cases if all(len(ranks) == 1 for ranks in case.ranks)]
     yield from ranks_shifted([(left[0], right[0]) for left, right in alone])
+    yield from _copied(cases)
     yield from _copies_disagree(cases)
     yield from _partial_sums(cases)
     yield from _heads_shared(cases)
+
+
+def _copied(cases: Sequence[Case]) -> Iterator[Finding]:
+    """One rank against several that are no shards of it: that they count as copies of one another is said, not left to be guessed."""
+    for side, (other, name, name_zh, other_zh) in enumerate((("right", "left", "左侧", "右侧"), ("left", "right", "右侧", "左侧"))):
+        found = [case.ranks for case in cases if len(case.ranks[side]) > 1 and len(case.ranks[1 - side]) == 1 and not _sharded(case)]
+        if found:
+            ranks = found[0]
+            several, one = _ranks(ranks[side]), _ranks(ranks[1 - side])
+            yield Finding(
+                "ranks_copied",
+                "info",
+                both(
+                    f"{several['en'].capitalize()} of the {name} were taken for copies of one another: {one['en']} of the {other} was "
+                    "compared with the first of them",
+                    f"{name_zh} {several['zh']} 视为互为副本：{other_zh} {one['zh']} 与其中第一个比较",
+                ),
+                evidence={"side": name, "ranks": list(ranks[side]), "against": list(ranks[1 - side])},
+            )
+
+
+def _sharded(case: Case) -> bool:
+    return bool(np.isin(case.pairs.relation, (Relation.SHARD_CONCAT, Relation.SUM)).any())
 
 
 def _modules(cases: Sequence[Case], chosen: Callable[[Case], Bool]) -> list[str]:

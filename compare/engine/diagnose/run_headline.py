@@ -217,7 +217,7 @@ def named_places(rows: Sequence[JsonObject]) -> Text:
 def _place(row: JsonObject) -> Text:
     step = both(f"step {row['step']}", f"第 {row['step']} 步") if row["step"] is not None else both("", "")
     stage = row["stage"] or ""
-    return both(f"{stage} {step['en']}".strip() or f"part {row['n']}", f"{stage} {step['zh']}".strip() or f"第 {row['n']} 个部分")
+    return both(f"{stage} {step['en']}".strip() or f"part {row['n'] + 1}", f"{stage} {step['zh']}".strip() or f"第 {row['n'] + 1} 个部分")
 
 
 def alone_in(rows: Sequence[JsonObject]) -> tuple[list[int], list[int]]:

@@ -66,6 +66,7 @@ def run_verdict(
         *_findings(found, rows, drifts),
         *(finding.document() for finding in unpaired_findings(pairing)),
         *(_of_ranks(rows, judged, loop) if len(rows) > 1 else ()),
+        *(_once(judged, word) if len(rows) > 1 else ()),
         *_preconditions(loop, facts, stages),
     ]
     if len(rows) == 1 and judged:  # what is said of the only part is said of the runs
@@ -266,6 +267,14 @@ def _of_ranks(rows: Sequence[JsonObject], judged: Sequence[JsonObject], loop: Js
     known = any(finding["code"] == "ranks_shifted" for finding in loop.get("findings", []))
     found = [*ranks_alone(alone_in(rows), parts), *(() if known else ranks_shifted(moved))]
     return [finding.document() for finding in found]
+
+
+def _once(judged: Sequence[JsonObject], word: str) -> list[JsonObject]:
+    """Of what each part says, what the runs must not hide: that all parts are the same files twice, or that ranks count as copies."""
+    said = [{finding["code"]: finding for finding in document.get("findings", [])} for document in judged]
+    same = [said[0]["same_input"]] if word == "identical" and said and all("same_input" in codes for codes in said) else []
+    copied = next((codes["ranks_copied"] for codes in said if "ranks_copied" in codes), None)
+    return [*same, *([] if copied is None else [copied])]
 
 
 def _preconditions(loop: JsonObject, facts: tuple[SideFacts, SideFacts], stages: Sequence[StagePair]) -> list[JsonObject]:

@@ -243,7 +243,9 @@ class _Report(LoopSections):
         told = (told or list(finished.judged())[:1])[:MOST_PARTS]
         for part in told:
             row = part.row
-            yield Heading(2, f"{self.say('part')} {part.n}{self.say('colon')}{self._place(row['stage'], row['step'])}", f"part-{part.n}")
+            yield Heading(
+                2, f"{self.say('part')} {part.n + 1}{self.say('colon')}{self._place(row['stage'], row['step'])}", f"part-{part.n}"
+            )
             yield Verdict(self._verdict(str(row["verdict"])), self._sentence(part.document or {}))
             yield from self._part(part, 3)
         if len(finished.parts) > len(told):
@@ -274,7 +276,7 @@ class _Report(LoopSections):
         place = row.get("first_divergence") or row.get("first_difference") or {}
         failed = row.get("state") == "failed"
         return [
-            [str(part.n)],
+            [str(part.n + 1)],  # as the page counts them
             [str(row["stage"] or "–")],
             ["–" if row["step"] is None else str(row["step"])],
             [", ".join(map(str, row["ranks"])) or "–"],

@@ -86,6 +86,16 @@ def test_a_run_of_several_parts_leads_from_the_run_to_the_module(language: Langu
     assert found.text.count("✓") + found.text.count("▲") >= len(document["parts"])
 
 
+@pytest.mark.parametrize(
+    ("language", "title"), [("en", "part 10: reference_compute_log_prob"), ("zh", "部分 10：reference_compute_log_prob")]
+)
+def test_a_report_counted_parts_from_0_where_the_page_counts_from_1(language: Language, title: str) -> None:
+    comparison = corpus("rl_run_a", "rl_run_b")
+    assert (comparison.document["first_part"], len(comparison.document["parts"])) == (9, 12)
+    text = markdown(report(from_memory(comparison), language)).replace("\\", "")
+    assert title in text
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_an_rl_run_is_read_out_and_says_what_its_configurations_lack(language: Language, tmp_path: Path) -> None:
     for side, setting in (("left", True), ("right", "false")):
