@@ -74,6 +74,7 @@ export const loop = {
     or: "; or ",
     score: (score: string) => `(${score})`,
     findings: "What that means",
+    restsOn: "What this rests on",
   },
   settings: {
     differ: (count: number, text: string) => `${text} ${count === 1 ? "setting differs" : "settings differ"}`,

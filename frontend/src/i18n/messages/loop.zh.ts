@@ -72,6 +72,7 @@ export const loop: Messages["loop"] = {
     or: "；或",
     score: (score) => `（${score}）`,
     findings: "这意味着什么",
+    restsOn: "结论的依据",
   },
   settings: {
     differ: (_count, text) => `${text} 项配置不同`,

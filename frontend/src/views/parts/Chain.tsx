@@ -4,7 +4,8 @@ import { useI18n } from "../../i18n";
 import { firstOrigin, firstPart } from "../../model/parts";
 import { placeName } from "../compare/words";
 import styles from "./chain.module.css";
-import { divergedRanks, PROMPTS_ONLY, placeText } from "./run-words";
+import { RunFindings } from "./RunFindings";
+import { divergedRanks, placeText } from "./run-words";
 import { divergenceWhat, partReason } from "./words";
 
 interface Props {
@@ -85,7 +86,6 @@ export function Chain({ verdict, names, onTable, onPart }: Props) {
   }
   const title = key !== null ? words.title : first.stage === null ? words.titleModule : words.titleStages;
   const causes = origin?.causes ?? [];
-  const findings = (verdict.findings ?? []).filter(({ code, severity }) => severity !== "info" && code !== PROMPTS_ONLY);
   return (
     <section className={styles.section} aria-label={title}>
       <header className={styles.header}>
@@ -113,15 +113,7 @@ export function Chain({ verdict, names, onTable, onPart }: Props) {
             .join(words.or)}
         </p>
       )}
-      {findings.length === 0 ? null : (
-        <ul className={styles.findings} aria-label={words.findings}>
-          {findings.map(({ code, severity, text }) => (
-            <li key={`${code} ${text.en}`} data-severity={severity}>
-              {text[language]}
-            </li>
-          ))}
-        </ul>
-      )}
+      <RunFindings verdict={verdict} />
     </section>
   );
 }

@@ -294,6 +294,20 @@ describe("the page of an RL run", () => {
     }
   });
 
+  it("says of runs that agree how their sequences and ranks were brought together", () => {
+    const text = { en: "The sequences come in another order on the right", zh: "右侧序列的顺序不同" };
+    setup(
+      loopVerdict({
+        first: null,
+        verdict: "identical",
+        key_data: [keyData(0, "prompts")],
+        findings: [{ code: "key_data_moved", severity: "info", modules: [], text, evidence: {} }],
+      }),
+    );
+    const region = within(screen.getByRole("region", { name: "What this rests on" }));
+    expect(region.getByRole("listitem").textContent).toBe(text.en);
+  });
+
   it("says what the state of a key does not speak for: one side only, not compared, padding", () => {
     const counts = { equal: 0, differs: 0, left_only: 0, right_only: 0 };
     setup(

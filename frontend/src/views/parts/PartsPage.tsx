@@ -19,6 +19,7 @@ import { PipelinePending } from "./PipelinePending";
 import styles from "./parts-page.module.css";
 import { RetryPart } from "./RetryPart";
 import { RetryParts } from "./RetryParts";
+import { WhatItRestsOn } from "./RunFindings";
 import { RunLegend } from "./RunLegend";
 import { RunSections } from "./RunSections";
 import { RunVerdictBlock } from "./RunVerdictBlock";
@@ -123,6 +124,7 @@ export function PartsPage({ comparison, verdict, slug, from }: Props) {
               action={action}
             />
           )}
+          <WhatItRestsOn verdict={verdict} />
           <RunSections verdict={verdict} names={names} />
           <Pairing comparison={comparison} verdict={verdict} />
         </div>
