@@ -265,7 +265,7 @@ class Stack:
         assert answer.status == 201, answer
         return str(answer.json()["id"])
 
-    def comparison(self, slug: str, *states: str, seconds: float = 60.0) -> Any:
+    def comparison(self, slug: str, *states: str, seconds: float = 60.0, every: float = 0.1) -> Any:
         """The comparison once it is in one of `states` (done, failed, cancelled or interrupted unless told)."""
         wanted = states or ("done", "failed", "cancelled", "interrupted")
 
@@ -273,7 +273,7 @@ class Stack:
             found = self.get(f"/api/v1/comparisons/{slug}/").json()
             return found if found["state"] in wanted else None
 
-        return until(f"comparison {slug} is {' or '.join(wanted)}", look, seconds)
+        return until(f"comparison {slug} is {' or '.join(wanted)}", look, seconds, every)
 
     def child(self, name: str) -> psutil.Process:
         """A child of the supervisor by what it runs."""
